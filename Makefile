@@ -1,0 +1,54 @@
+# Two commands do everything: `make reproduce` and `make test`. Each makes its own
+# virtual environment in .venv first; both can be run again and again.
+PROFILE ?= laptop
+ARGS    ?=
+VENV    ?= .venv
+PYTHON  ?= $(shell command -v python3.11 || command -v python3)
+BIN     := $(VENV)/bin
+READY   := $(VENV)/.ready
+
+export HF_HUB_OFFLINE ?= 1
+export HF_HUB_DISABLE_TELEMETRY ?= 1
+export TRL_EXPERIMENTAL_SILENCE ?= 1
+export TOKENIZERS_PARALLELISM ?= false
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help reproduce test lab lint env clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make reproduce   run every notebook; tables and figures go to figures/$(PROFILE)"
+	@echo "                 (PROFILE=smoke|laptop|gpu|paper, ARGS='--only 03' and so on)"
+	@echo "make test        run the whole test suite"
+	@echo "make lab         open JupyterLab on the notebooks"
+	@echo "make lint        check style, and that notebooks are committed without outputs"
+	@echo "make clean       remove the environment, the caches and runs/"
+
+reproduce: $(READY)
+	@$(BIN)/python -m helpers.reproduce --profile $(PROFILE) $(ARGS)
+
+test: $(READY)
+	@$(BIN)/python -m pytest $(ARGS)
+
+lab: $(READY)
+	@$(BIN)/jupyter lab notebooks
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/nbstripout --verify notebooks/*.ipynb
+
+env: $(READY)
+
+# The marker is written last: an install that was cut off starts over.
+$(READY): requirements.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "No python3 found: install Python 3.11 or name one, PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(v < (3, 11) and "Python %d.%d is too old: the kit needs 3.11 or newer. Name one with PYTHON=/path/to/python3.11" % v)'
+	@echo "Preparing $(VENV) (once; about a minute and 2 GB)"
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV) runs .pytest_cache .ruff_cache *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

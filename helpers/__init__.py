@@ -1,0 +1,1 @@
+"""Helpers of the Empathy Dialogue Kit; the notebooks tell the story."""
