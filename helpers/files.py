@@ -1,31 +1,24 @@
-"""Writing files so that a reader never sees half of one."""
+"""Replace a file in one step: a crash or a full disk leaves the old one whole."""
 
 import os
-import tempfile
 from pathlib import Path
 
 
-def write_atomically(path: Path, data: bytes | str) -> Path:
-    """Replace `path` by `data` in one step; on any failure the old file stays whole.
+def write_atomically(path: Path, content: bytes | str) -> None:
+    """Write beside the target, flush to disk, then rename over it.
 
-    Args:
-        path: target; missing parent folders are made.
-        data: bytes, or text (written as UTF-8 with the line ends it has).
-
-    Returns:
-        The path, for chaining.
+    Folders are made as needed. Text is written as UTF-8 with its line ends unchanged.
+    A failure removes the temporary file and raises OSError.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(data, str):
-        data = data.encode("utf-8")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o644)
+        with open(temporary, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,119 @@
+"""The one dial of the kit: four profiles, and for each notebook its settings.
+
+A profile says who plays the roles and how long a run may take. The settings of a
+notebook are a frozen dataclass; each field names the paper's value, where it is stated
+and why the kit's value differs.
+"""
+
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One position of the dial.
+
+    Fields:
+        name: smoke, laptop, gpu or paper.
+        purpose: one line for a reader who chooses.
+        backend: "scripted" (deterministic roles, no model) or "llm" (an endpoint).
+        cell_timeout_s: seconds that one notebook cell may take.
+        minutes: planned minutes for all notebooks together on two cores; None while
+            nobody has measured it.
+    """
+
+    name: str
+    purpose: str
+    backend: str
+    cell_timeout_s: int
+    minutes: float | None
+
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        Profile("smoke", "every cell and check, on the least data", "scripted", 120, 5),
+        Profile("laptop", "real curves on two cores, no key", "scripted", 1200, 45),
+        Profile("gpu", "one GPU, models behind an endpoint", "llm", 6 * 3600, None),
+        Profile("paper", "the papers' models and sizes", "llm", 72 * 3600, None),
+    )
+}
+
+
+def suggestion(name: str, known) -> str:
+    """' (did you mean X?)' for the closest known name, or nothing."""
+    closest = get_close_matches(str(name), [str(k) for k in known], n=1)
+    return f" (did you mean {closest[0]}?)" if closest else ""
+
+
+def get(name: str) -> Profile:
+    """The profile of that name; an unknown name raises ValueError."""
+    if name not in PROFILES:
+        raise ValueError(
+            f"Unknown profile {name!r}{suggestion(name, PROFILES)}: "
+            f"choose one of {', '.join(PROFILES)}"
+        )
+    return PROFILES[name]
+
+
+def _setting(paper: str, source: str, why: str):
+    return field(metadata={"paper": paper, "source": source, "why": why})
+
+
+@dataclass(frozen=True)
+class EmpaEvaluation:
+    """Settings of notebook 03, which reads the released judge levels."""
+
+    bootstrap_draws: int = _setting(
+        "not stated",
+        "EMPA Table 5 prints bootstrap intervals without the number of draws",
+        "10000 keeps the ends of an interval steady; fewer draws save time",
+    )
+    interval: float = _setting("0.95", "EMPA Table 5: 95 % CI", "as in the paper")
+    figure_dpi: int = _setting(
+        "-", "no number of the paper depends on it", "size of the PNG files"
+    )
+
+
+SETTINGS = {
+    "03": {
+        "smoke": EmpaEvaluation(bootstrap_draws=200, interval=0.95, figure_dpi=72),
+        "laptop": EmpaEvaluation(bootstrap_draws=2000, interval=0.95, figure_dpi=120),
+        "gpu": EmpaEvaluation(bootstrap_draws=10_000, interval=0.95, figure_dpi=200),
+        "paper": EmpaEvaluation(bootstrap_draws=10_000, interval=0.95, figure_dpi=200),
+    },
+}
+
+# These notebooks compute from released numbers whatever the profile.
+RECORDS_ONLY = {"03"}
+
+
+def settings(notebook: str, profile: str):
+    """The settings of a notebook ("03" or "03_empa_evaluation") at a profile.
+
+    Raises:
+        ValueError: the profile is unknown, or the notebook has no settings.
+    """
+    name = get(profile).name
+    if notebook[:2] not in SETTINGS:
+        raise ValueError(
+            f"No settings for notebook {notebook!r} in helpers/profiles.py: "
+            f"known are {', '.join(SETTINGS)}"
+        )
+    return SETTINGS[notebook[:2]][name]
+
+
+def backend(notebook: str, profile: str) -> str:
+    """Where a notebook's numbers come from: "records", "scripted" or "llm"."""
+    return "records" if notebook[:2] in RECORDS_ONLY else get(profile).backend
+
+
+def as_table(values) -> pd.DataFrame:
+    """Settings as a table: setting, value, paper, source, why; one row a field."""
+    rows = [
+        {"setting": f.name, "value": getattr(values, f.name), **f.metadata}
+        for f in fields(values)
+    ]
+    return pd.DataFrame(rows, columns=["setting", "value", "paper", "source", "why"])
