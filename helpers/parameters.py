@@ -15,6 +15,7 @@ import nbformat
 from helpers.profiles import suggestion
 
 REQUIRED = ("PROFILE", "SEED", "OUT_DIR")
+SET_BY = {"PROFILE": "--profile", "OUT_DIR": "--out"}
 TYPES = (bool, int, float, str, list)
 
 
@@ -155,6 +156,40 @@ def from_text(text: str, default):
         raise ValueError(
             f"{text!r} is not {_kind(default)}, as the notebook has ({default!r})"
         ) from None
+
+
+def assign(
+    given: list[tuple[str, object, bool]], notebooks: list[Notebook]
+) -> tuple[dict[str, dict], list[str]]:
+    """Give each notebook its values; a later value replaces an earlier one.
+
+    Args:
+        given: (name, value, is it command-line text). "03:NAME" addresses one notebook.
+
+    Returns:
+        Typed values by notebook number, and one line for each problem.
+    """
+    values = {notebook.number: {} for notebook in notebooks}
+    problems = []
+    for full_name, value, is_text in given:
+        number, _, name = full_name.rpartition(":")
+        targets = [n for n in notebooks if number in ("", n.number)]
+        if name in SET_BY:
+            problems.append(f"{name} is set with {SET_BY[name]}")
+        elif not targets:
+            chosen = ", ".join(values)
+            problems.append(f"{full_name}: {number} is not among those to run: {chosen}")
+        else:
+            for notebook in targets:
+                if name not in notebook.defaults:
+                    problems.append(unknown(name, notebook))
+                    continue
+                read = from_text if is_text else typed
+                try:
+                    values[notebook.number][name] = read(value, notebook.defaults[name])
+                except ValueError as error:
+                    problems.append(f"{notebook.name}, {name}: {error}")
+    return values, problems
 
 
 def unknown(name: str, notebook: Notebook) -> str:

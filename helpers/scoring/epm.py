@@ -17,7 +17,6 @@ released code differ; `EmpaSettings.released` and `.paper` name both (see the no
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 KINDS = ("open", "success", "collapse", "oscillation", "timeout")
 LABELS = (None, "geometric", "positional")
@@ -158,12 +157,17 @@ class Batch:
 
 def zone_distance(P: np.ndarray) -> np.ndarray:
     """Distance to the zone where every axis is at least -1: (..., 3) -> (...)."""
-    short = np.minimum(P + ZONE_EPSILON, 0.0)
-    return np.sqrt((short * short).sum(-1))
+    return norm(np.minimum(P + ZONE_EPSILON, 0.0))
 
 
-def _norm(x: np.ndarray) -> np.ndarray:
-    return np.sqrt((x * x).sum(-1))
+def dot(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Inner product over the last axis of 3 (written out: a short axis sums slowly)."""
+    return x[..., 0] * y[..., 0] + x[..., 1] * y[..., 1] + x[..., 2] * y[..., 2]
+
+
+def norm(x: np.ndarray) -> np.ndarray:
+    """Euclidean length over the last axis of 3: (..., 3) -> (...)."""
+    return np.sqrt(dot(x, x))
 
 
 def _safe_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -196,30 +200,31 @@ def score_batch(p0, v, turns, settings: EpmSettings | None = None) -> Batch:
     if turns.shape != (len(v),) or (turns < 0).any() or (turns > v.shape[1]).any():
         raise ValueError(f"turns needs B whole numbers in 0..{v.shape[1]}")
     inside = np.arange(v.shape[1]) < turns[:, None]
-    v = np.where(inside[..., None], v, 0.0)
+    # Kept as three contiguous planes behind (B, T, 3) views: several times faster.
+    v = np.moveaxis(np.where(inside, np.moveaxis(v, 2, 0), 0.0), 0, 2)
     if not (np.isfinite(p0).all() and np.isfinite(v).all()):
         raise ValueError("p0 and v must be finite: a missing judgement has no position")
-    norm0 = _norm(p0)
+    norm0 = norm(p0)
     if not norm0.all():
         raise ValueError("P_0 is the origin: without a deficit there is no direction")
 
-    P = np.empty((len(v), v.shape[1] + 1, 3))
-    P[:, 0] = p0
+    P = np.moveaxis(np.empty((3, len(v), v.shape[1] + 1)), 0, 2)
+    P[:, 0] = 0.0
     np.cumsum(v, axis=1, out=P[:, 1:])
-    P[:, 1:] += p0[:, None]
+    P += p0[:, None]
 
     logged = s.rounding == "logged"
     if s.v_star == "fixed":
         goal = -p0 / norm0[:, None]
         goal = np.round(goal, 4) if logged else goal
-        delta = np.matmul(v, goal[:, :, None])[..., 0]
-        projection = np.matmul(P, goal[:, :, None])[..., 0]
+        delta = dot(v, goal[:, None])
+        projection = dot(P, goal[:, None])
     else:
-        goal = -_safe_divide(P[:, :-1], np.repeat(_norm(P[:, :-1])[..., None], 3, -1))
-        delta = (v * goal).sum(-1)
+        before = norm(P[:, :-1])
+        delta = -_safe_divide(dot(v, P[:, :-1]), before)
         projection = np.empty(P.shape[:2])
         projection[:, 0] = -norm0
-        projection[:, 1:] = (P[:, 1:] * goal).sum(-1)
+        projection[:, 1:] = -_safe_divide(dot(P[:, 1:], P[:, :-1]), before)
     total = np.zeros(P.shape[:2])
     np.cumsum(delta, axis=1, out=total[:, 1:])
 
@@ -229,7 +234,7 @@ def score_batch(p0, v, turns, settings: EpmSettings | None = None) -> Batch:
         inside=inside,
         P=P,
         v=v,
-        alignment=_safe_divide(delta, _norm(v)),
+        alignment=_safe_divide(delta, norm(v)),
         delta_energy=delta,
         total_energy=total,
         distance=zone_distance(P),
@@ -240,16 +245,18 @@ def score_batch(p0, v, turns, settings: EpmSettings | None = None) -> Batch:
     )
 
 
-def _windows(x: np.ndarray, size: int) -> np.ndarray:
-    """(B, T) -> (B, T - size + 1, size); row j ends at turn j + size."""
-    return sliding_window_view(x, size, axis=1)
+def _slide(combine, x: np.ndarray, size: int) -> np.ndarray:
+    """`combine` over every window of `size` turns: (B, T) -> (B, T - size + 1)."""
+    n = x.shape[1] - size + 1
+    out = x[:, :n]
+    for k in range(1, size):
+        out = combine(out, x[:, k : k + n])
+    return out
 
 
-def _ending_at(flags: np.ndarray, size: int, turns: int) -> np.ndarray:
-    """Window flags (B, T - size + 1) placed at the turn at which each window ends."""
-    placed = np.zeros((len(flags), turns), dtype=bool)
-    placed[:, size - 1 :] = flags
-    return placed
+def _at_end(flags: np.ndarray, size: int) -> np.ndarray:
+    """Window flags placed at the turn at which each window ends: (B, T)."""
+    return np.pad(flags, ((0, 0), (size - 1, 0)))
 
 
 def _verdicts(P, v, delta, total, projection, norm0, turns, s: EpmSettings):
@@ -258,19 +265,19 @@ def _verdicts(P, v, delta, total, projection, norm0, turns, s: EpmSettings):
     B, T = delta.shape
     number = np.arange(1, T + 1)
     allowed = (number >= s.min_turns) & (number <= turns[:, None])
-    norm = _norm(P[:, 1:])
+    length = norm(P[:, 1:])
     energy, along = total[:, 1:], projection[:, 1:]
     need_energy, radius = norm0, s.alpha * norm0
     if s.rounding == "logged":
         # What the logs keep, and what their verdicts were taken from.
-        energy, along, norm = (np.round(x, 2) for x in (energy, along, norm))
+        energy, along, length = (np.round(x, 2) for x in (energy, along, length))
         delta = np.round(delta, 2)
         need_energy, radius = np.round(need_energy, 2), np.round(radius, 2)
 
-    geometric = norm <= radius[:, None]
+    geometric = length <= radius[:, None]
     positional = along >= -radius[:, None]
     success = allowed & (energy >= need_energy[:, None]) & (geometric | positional)
-    collapse = allowed & _failure(delta, norm, s)
+    collapse = allowed & _failure(delta, length, s)
     timeout = np.broadcast_to(number == s.max_turns, (B, T)) & allowed
     oscillation = np.zeros((B, T), dtype=bool)
     if s.legacy_oscillation:
@@ -289,24 +296,30 @@ def _verdicts(P, v, delta, total, projection, norm0, turns, s: EpmSettings):
     return kind, label, np.where(over, first + 1, 0)
 
 
-def _failure(delta, norm, s: EpmSettings) -> np.ndarray:
+def _failure(delta, length, s: EpmSettings) -> np.ndarray:
     """Directional collapse, stagnation and persistent regression, combined."""
-    T = delta.shape[1]
+    nothing = np.zeros(delta.shape, dtype=bool)
     if s.failure_rule == "none":
-        return np.zeros(delta.shape, dtype=bool)
-    collapse = stagnation = regression = np.zeros(delta.shape, dtype=bool)
+        return nothing
+    T = delta.shape[1]
     below = delta < 0
+    collapse = stagnation = regression = nothing
     if T >= COLLAPSE_WINDOW:
-        run = _windows(below, COLLAPSE_WINDOW).all(-1)
-        collapse = _ending_at(run, COLLAPSE_WINDOW, T)
-        still = _windows(norm, STAGNATION_WINDOW).std(-1, ddof=1) < STAGNATION_SD
-        stagnation = _ending_at(still, STAGNATION_WINDOW, T)
+        run = _slide(np.logical_and, below, COLLAPSE_WINDOW)
+        collapse = _at_end(run, COLLAPSE_WINDOW)
     if T >= REGRESSION_WINDOW:
-        many = _windows(below, REGRESSION_WINDOW).sum(-1) > (
+        many = _slide(np.add, below.astype(np.int8), REGRESSION_WINDOW) > (
             REGRESSION_SHARE * REGRESSION_WINDOW
         )
-        deep = _windows(delta, REGRESSION_WINDOW).sum(-1) < REGRESSION_SUM
-        regression = _ending_at(many & deep, REGRESSION_WINDOW, T)
+        deep = _slide(np.add, delta, REGRESSION_WINDOW) < REGRESSION_SUM
+        regression = _at_end(many & deep, REGRESSION_WINDOW)
+    if T >= STAGNATION_WINDOW:
+        size = STAGNATION_WINDOW
+        mean = _slide(np.add, length, size) / size
+        n = mean.shape[1]
+        square = sum((length[:, k : k + n] - mean) ** 2 for k in range(size))
+        still = square < STAGNATION_SD**2 * (size - 1)
+        stagnation = _at_end(still, size)
     if s.failure_rule == "readme":
         return collapse | stagnation | regression
     return collapse | (stagnation & regression)
@@ -314,15 +327,21 @@ def _failure(delta, norm, s: EpmSettings) -> np.ndarray:
 
 def _oscillation(P, v) -> np.ndarray:
     """The detector of the predecessor code: the last 12 points stay in one place."""
-    B, T = v.shape[:2]
     size = OSCILLATION_WINDOW
-    if T < size:
-        return np.zeros((B, T), dtype=bool)
-    moved = _windows(np.abs(v).sum(-1), size).sum(-1)
-    far = _windows(zone_distance(P[:, 1:]), size)
-    net = np.abs(P[:, size:] - P[:, 1 : T - size + 2]).sum(-1)
-    hover = (far.max(-1) - far.min(-1) < 2) & (far.mean(-1) > 1)
-    return _ending_at((moved < 3) | hover | ((moved >= 3) & (net < 3)), size, T)
+    n = v.shape[1] - size + 1
+    if n < 1:
+        return np.zeros(v.shape[:2], dtype=bool)
+    moved = _slide(np.add, _taxi(v), size)
+    far = zone_distance(P[:, 1:])
+    spread = _slide(np.maximum, far, size) - _slide(np.minimum, far, size)
+    hover = (spread < 2) & (_slide(np.add, far, size) > size)
+    net = _taxi(P[:, size:] - P[:, 1 : n + 1])
+    return _at_end((moved < 3) | hover | ((moved >= 3) & (net < 3)), size)
+
+
+def _taxi(x: np.ndarray) -> np.ndarray:
+    x = np.abs(x)
+    return x[..., 0] + x[..., 1] + x[..., 2]
 
 
 def score_trajectory(p0, increments, settings: EpmSettings | None = None) -> Trajectory:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.scoring.epm import Batch, Trajectory, _norm
+from helpers.scoring.epm import Batch, Trajectory, norm
 
 INDICES = ("RDI", "Etot", "Snet", "Rho", "Sproj", "Tau", "Rpos", "Align", "Pen")
 DIMENSIONS = {
@@ -21,6 +21,9 @@ DIMENSIONS = {
     "Efficiency": (INDICES[3:6], 0.2),
     "Stability": (INDICES[6:9], 0.4),
 }
+
+# Columns: the sum of all six levels; the size of the three negative ones.
+LEVEL_SUMS = np.array([[1, 0], [1, -1]] * 3, dtype=float)
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,11 @@ def raw_batch(batch: Batch, levels, constants: str = "released") -> dict:
         raise ValueError(f"levels must be {(*batch.v.shape[:2], 6)}: {levels.shape}")
     if not batch.turns.all():
         raise ValueError("a dialogue without turns has no indices")
-    levels = np.where(batch.inside[..., None], levels, 0.0)
-    if np.isnan(levels).any():
-        b, t = np.argwhere(np.isnan(levels).any(-1))[0]
+    # One matrix product gives both sums over a turn's six levels: all, and |negative|.
+    sums = levels @ LEVEL_SUMS
+    level_sum, negative = np.where(batch.inside, np.moveaxis(sums, -1, 0), 0.0)
+    if np.isnan(level_sum).any():
+        b, t = np.argwhere(np.isnan(level_sum))[0]
         raise ValueError(
             f"dialogue {b}, turn {t + 1} has an unrated level: it cannot be scored"
         )
@@ -99,10 +104,10 @@ def raw_batch(batch: Batch, levels, constants: str = "released") -> dict:
     if c.radius == "zone":
         r0, r1 = batch.distance[:, 0], batch.distance[:, -1]
     else:
-        r0, r1 = _norm(start) + 1e-6, _norm(end)
-    net = levels if c.net_of == "levels" else batch.v
-    straight = _norm(end - start)
-    path = _norm(batch.v).sum(1)
+        r0, r1 = norm(start) + 1e-6, norm(end)
+    net = level_sum if c.net_of == "levels" else batch.v.sum(-1)
+    straight = norm(end - start)
+    path = norm(batch.v).sum(1)
     # A path that comes back to its start has no direction. The released code calls
     # that a tortuosity of 0 and so gives full marks; it never occurs in its logs.
     back = 0.0 if constants == "released" else np.inf
@@ -112,13 +117,13 @@ def raw_batch(batch: Batch, levels, constants: str = "released") -> dict:
         "r0": r0,
         "RDI": 100 * (r0 - r1) / r0,
         "Etot": energy,
-        "Snet": net.sum((1, 2)),
+        "Snet": net.sum(1),
         "Rho": energy / turns,
         "Sproj": delta.sum(1) / rows,
         "Tau": np.maximum(tau, 1.0),
         "Rpos": 100 * (delta > 0).sum(1) / rows,
         "Align": alignment.sum(1) / rows,
-        "Pen": np.abs(levels[..., 1::2]).sum((1, 2)) / rows,
+        "Pen": negative.sum(1) / rows,
     }
 
 

@@ -1,21 +1,15 @@
-"""EMPA's board from numeric records: many dialogues scored at once, a row a model.
-
-`python -m helpers.scoring.board` prints the 16 x 10 board of the release.
-"""
+"""EMPA's released dialogues scored again from their numeric records."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from helpers.data.published import load
-from helpers.data.records import LEVELS, read_cases, read_ratings
-from helpers.reporting.tables import half_up
+from helpers.data.records import LEVELS
 from helpers.scoring.epm import KINDS, LABELS, Batch, EpmSettings, score_batch
 from helpers.scoring.epmq import INDICES, composite, indices_batch, raw_batch
 from helpers.scoring.rubric import IEDR_ITEMS, increments, initial_deficit
-
-BOARD = [*INDICES, "EPMQ"]
+BLOCK = 240  # dialogues scored at a time
 
 
 @dataclass(frozen=True)
@@ -75,6 +69,35 @@ def stack(ratings: pd.DataFrame, cases: pd.DataFrame) -> Dialogues:
     )
 
 
+def score_arrays(
+    dialogues: Dialogues,
+    settings: EpmSettings | None = None,
+    constants: str = "released",
+    raw: bool = False,
+) -> dict[str, np.ndarray]:
+    """Nine indices (or raw quantities) and the verdict of every dialogue, each (B,).
+
+    Works in blocks of dialogues of similar length: less padding, and the working
+    arrays stay small. kind, label and turn are those of `Batch`.
+    """
+    compute = raw_batch if raw else indices_batch
+    turns = dialogues.turns
+    order = np.argsort(turns, kind="stable")
+    parts = []
+    for start in range(0, len(order), BLOCK):
+        rows = order[start : start + BLOCK]
+        T = turns[rows].max()
+        v, levels = dialogues.v[rows, :T], dialogues.levels[rows, :T]
+        batch = score_batch(dialogues.p0[rows], v, turns[rows], settings)
+        values = compute(batch, levels, constants)
+        parts.append(
+            values | {"kind": batch.kind, "label": batch.label, "turn": batch.turn}
+        )
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return {name: np.concatenate([p[name] for p in parts])[back] for name in parts[0]}
+
+
 def score_dialogues(
     dialogues: Dialogues,
     settings: EpmSettings | None = None,
@@ -84,15 +107,14 @@ def score_dialogues(
     """One row a dialogue: frame columns, the nine indices (or raw quantities), the
     dialogue's own EPM-Q, and the replayed verdict (kind, verdict_label, verdict_turn).
     """
-    batch = dialogues.score(settings)
-    compute = raw_batch if raw else indices_batch
-    values = compute(batch, dialogues.levels, constants)
+    values = score_arrays(dialogues, settings, constants, raw)
+    kind, label, turn = (values.pop(name) for name in ("kind", "label", "turn"))
     out = dialogues.frame.assign(**values)
     if not raw:
         out["EPMQ"] = composite(values)["EPMQ"]
-    out["kind"] = np.array(KINDS)[batch.kind]
-    out["verdict_label"] = np.array(LABELS, dtype=object)[batch.label]
-    out["verdict_turn"] = batch.turn
+    out["kind"] = np.array(KINDS)[kind]
+    out["verdict_label"] = np.array(LABELS, dtype=object)[label]
+    out["verdict_turn"] = turn
     return out
 
 
@@ -101,23 +123,3 @@ def board(scores: pd.DataFrame) -> pd.DataFrame:
     means = scores.groupby("model", sort=False)[list(INDICES)].mean()
     means = means.assign(**composite(means), n=scores.groupby("model").size())
     return means.sort_values("EPMQ", ascending=False).reset_index()
-
-
-def as_printed(value: float) -> float:
-    """A mean as the README prints it: to two places, then half-up to one."""
-    return half_up(half_up(value, 2), 1)
-
-
-def main() -> None:
-    dialogues = stack(read_ratings(), read_cases())
-    table = board(score_dialogues(dialogues))
-    names = load("empa_models").set_index("model")["name"]
-    print("EMPA board, recomputed from 480 released dialogues (30 cases a model)")
-    print(f"{'model':<22}" + "".join(f"{name:>7}" for name in BOARD))
-    for row in table.to_dict("records"):
-        cells = "".join(f"{as_printed(row[name]):>7.1f}" for name in BOARD)
-        print(f"{names[row['model']]:<22}{cells}")
-
-
-if __name__ == "__main__":
-    main()
