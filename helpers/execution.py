@@ -1,5 +1,6 @@
 """Run one notebook in its own kernel, and say where and why it stopped."""
 
+import logging
 import os
 import re
 from contextlib import contextmanager
@@ -61,6 +62,7 @@ class WatchedEngine(NBClientEngine):
 
 
 papermill_engines.register("watched", WatchedEngine)
+logging.getLogger("papermill").setLevel(logging.CRITICAL)  # a Failure says it better
 
 
 def execute(
@@ -112,7 +114,7 @@ def execute(
                 start_timeout=START_TIMEOUT_S,
                 execution_timeout=timeout_s,
                 cwd=notebook.path.parent,
-                extra_arguments=["--log-level=ERROR"],
+                extra_arguments=["--log-level=CRITICAL"],
                 watch=watch,
             )
     except PapermillExecutionError as error:
@@ -167,5 +169,4 @@ def _remove_own_paths(output: Path) -> None:
     """Take the project's and the home folder out of an executed copy."""
     if output.is_file():
         text = output.read_text(encoding="utf-8").replace(f"{ROOT}{os.sep}", "")
-        home = str(Path.home())
-        write_atomically(output, text.replace(home, "~") if home != "/" else text)
+        write_atomically(output, text.replace(f"{Path.home()}{os.sep}", "~/"))

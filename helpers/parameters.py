@@ -178,7 +178,9 @@ def assign(
             problems.append(f"{name} is set with {SET_BY[name]}")
         elif not targets:
             chosen = ", ".join(values)
-            problems.append(f"{full_name}: {number} is not among those to run: {chosen}")
+            problems.append(
+                f"{full_name}: {number} is not among those to run: {chosen}"
+            )
         else:
             for notebook in targets:
                 if name not in notebook.defaults:

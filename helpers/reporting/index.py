@@ -42,9 +42,7 @@ def report(
         for number in artifacts["notebook"].unique()
     }
     rows = []
-    for artifact_id, number in zip(
-        artifacts["id"], artifacts["notebook"], strict=True
-    ):
+    for artifact_id, number in zip(artifacts["id"], artifacts["notebook"], strict=True):
         manifest = manifests[number]
         entry = (manifest or {}).get(artifact_id)
         files = [] if entry is None else entry["files"]

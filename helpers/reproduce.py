@@ -1,0 +1,237 @@
+"""Run the notebooks with papermill and close with the list of artifacts.
+
+    python -m helpers.reproduce [--profile P] [--only 03,05] [--from 04] [--out DIR]
+
+Everything given is checked before a kernel starts. Each notebook has a kernel of its
+own; they run one after another and the first failure ends the run. Exit codes: 0 done,
+1 a notebook failed or an artifact is missing, 2 wrong use, 130 interrupted.
+"""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from helpers import profiles
+from helpers.execution import execute
+from helpers.parameters import Notebook, assign, find_notebooks, inspect
+from helpers.paths import FIGURES, NOTEBOOKS, ROOT, RUNS
+from helpers.progress import (
+    Estimates,
+    clock,
+    end_line,
+    live_line,
+    print_artifacts,
+    print_failure,
+    print_list,
+    shown,
+)
+from helpers.reporting.artifacts import load_artifacts
+from helpers.reporting.index import report, write_index
+from helpers.reporting.stamp import write_stamp
+
+PLANNED = (
+    "00_start_here",
+    "01_data_pipeline",
+    "02_user_simulator",
+    "03_empa_evaluation",
+    "04_rlver_ppo",
+    "05_mapo",
+    "06_rapo_self_distillation",
+    "07_ablations",
+)
+
+
+def main(
+    argv: list[str] | None = None,
+    notebooks_dir: Path = NOTEBOOKS,
+    artifacts: pd.DataFrame | None = None,
+) -> int:
+    """The command line; returns the exit code. Tests hand in other notebooks."""
+    argv = sys.argv[1:] if argv is None else argv
+    arguments = _parser().parse_args(argv)
+    artifacts = load_artifacts() if artifacts is None else artifacts
+    notebooks, values, problems = _prepare(arguments, Path(notebooks_dir))
+    if problems:
+        print("\n".join(problems), file=sys.stderr)
+        return 2
+    profile = profiles.get(arguments.profile)
+    out_dir, runs_dir, timings_file = _folders(arguments)
+    estimates = Estimates(profile, timings_file, len(PLANNED))
+    if arguments.list:
+        built = {path.stem for path in find_notebooks(notebooks_dir)}
+        print_list(notebooks, estimates, [n for n in PLANNED if n not in built])
+        return 0
+
+    used, failure = {}, None
+    for position, notebook in enumerate(notebooks, 1):
+        label = f"[{position}/{len(notebooks)}] {notebook.name}"
+        now, expected = time.strftime("%H:%M:%S"), estimates.text([notebook])
+        print(f"{label}: started {now}; expect {expected}", flush=True)
+        output = runs_dir / f"{notebook.name}.ipynb"
+        # A manifest of an earlier run must not count for this one.
+        (out_dir / "manifest" / f"{notebook.number}.json").unlink(missing_ok=True)
+        started = time.monotonic()
+        try:
+            failure = execute(
+                notebook,
+                output,
+                values[notebook.number],
+                arguments.timeout or profile.cell_timeout_s,
+                live_line(label, len(notebook.sources), started),
+            )
+        except KeyboardInterrupt:
+            end_line(f"{label}: interrupted; kept {shown(output)}")
+            return 130
+        used[notebook.number] = time.monotonic() - started
+        if failure is not None:
+            end_line(f"{label}: failed after {clock(used[notebook.number])}")
+            break
+        estimates.record(notebook, used[notebook.number])
+        rest = notebooks[position:]
+        left = f"; left {estimates.text(rest)}" if rest else ""
+        end_line(f"{label}: done in {clock(used[notebook.number])}{left}")
+
+    write_stamp(
+        out_dir / "stamp.json",
+        "all",
+        {number: values[number] for number in used},
+        {number: values[number]["SEED"] for number in used},
+        profile=profile.name,
+        seconds={number: round(seconds, 1) for number, seconds in used.items()},
+        failed=None if failure is None else notebook.number,
+    )
+    rows = report(out_dir, list(used), notebooks_dir, artifacts)
+    print_artifacts(rows, write_index(out_dir, rows))
+    if failure is not None:
+        print_failure(failure, notebook, output, argv)
+    lacking = (rows["status"] == "missing") & rows["notebook"].isin(list(used))
+    return 1 if failure is not None or lacking.any() else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.reproduce",
+        description=__doc__.partition("\n")[0],
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--profile", default="laptop", help="smoke, laptop (default), gpu or paper")
+    add("--only", metavar="NN,NN", help="run these notebooks only")
+    add("--from", dest="start", metavar="NN", help="begin with this notebook")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder for artifacts and executed copies",
+    )
+    add("--list", action="store_true", help="show the notebooks and their parameters")
+    add(
+        "-p",
+        dest="parameters",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set a parameter; 03:NAME=VALUE sets it in one notebook",
+    )
+    add("--params-file", type=Path, metavar="FILE.yaml", help="parameters by name")
+    add("--timeout", type=float, metavar="SECONDS", help="limit for one cell")
+    return parser
+
+
+def _prepare(
+    arguments, folder: Path
+) -> tuple[list[Notebook], dict[str, dict], list[str]]:
+    """Everything that can be wrong, found before anything is written."""
+    problems = []
+    try:
+        profiles.get(arguments.profile)
+    except ValueError as error:
+        problems.append(str(error))
+    if arguments.timeout is not None and not arguments.timeout > 0:
+        problems.append(f"--timeout {arguments.timeout:g}: give seconds above 0")
+    paths, selection_problems = _select(find_notebooks(folder), arguments)
+    notebooks = []
+    for path in paths:
+        notebook, notebook_problems = inspect(path)
+        notebooks += [] if notebook is None else [notebook]
+        problems += notebook_problems
+    given, given_problems = _given(arguments)
+    values, value_problems = assign(given, notebooks)
+    out_dir = _folders(arguments)[0]
+    for notebook in notebooks:
+        # Relative to the project: no folder of this machine enters a notebook.
+        own = {"PROFILE": arguments.profile, "OUT_DIR": os.path.relpath(out_dir, ROOT)}
+        values[notebook.number] = {
+            **notebook.defaults,
+            **values[notebook.number],
+            **own,
+        }
+    return (
+        notebooks,
+        values,
+        problems + selection_problems + given_problems + (value_problems),
+    )
+
+
+def _select(paths: list[Path], arguments) -> tuple[list[Path], list[str]]:
+    """The notebooks that --only and --from leave, and one line for each problem."""
+    numbers = [path.name[:2] for path in paths]
+    known = ", ".join(numbers) or "none"
+    twice = {n for n in numbers if numbers.count(n) > 1}
+    problems = [f"Two notebooks have the number {n}: rename one" for n in sorted(twice)]
+    only = [n.strip().zfill(2) for n in (arguments.only or "").split(",") if n.strip()]
+    start = arguments.start.zfill(2) if arguments.start else "00"
+    for option, asked in (
+        ("--only", only),
+        ("--from", [start][: bool(arguments.start)]),
+    ):
+        for number in asked:
+            if number not in numbers:
+                planned = any(name.startswith(f"{number}_") for name in PLANNED)
+                what = "is not built yet" if planned else "does not exist"
+                problems.append(
+                    f"{option} {number}: that notebook {what}; known: {known}"
+                )
+    chosen = [
+        p for p in paths if p.name[:2] >= start and (not only or p.name[:2] in only)
+    ]
+    if not chosen and not problems:
+        problems.append(f"No notebook is left to run; known: {known}")
+    return chosen, problems
+
+
+def _given(arguments) -> tuple[list[tuple[str, object, bool]], list[str]]:
+    """Parameters of the file, then of the command line, addressed ones after others."""
+    given, problems = [], []
+    if arguments.params_file is not None:
+        try:
+            content = yaml.safe_load(arguments.params_file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            reason = " ".join(str(error).split())
+            return [], [f"{arguments.params_file}: cannot be read ({reason})"]
+        if not isinstance(content, dict):
+            return [], [f"{arguments.params_file}: lines of NAME: value are needed"]
+        given += [(str(name), value, False) for name, value in content.items()]
+        given.sort(key=lambda item: ":" in item[0])
+    texts = []
+    for text in arguments.parameters:
+        name, equals, value = text.partition("=")
+        if not equals:
+            problems.append(f"-p {text}: write NAME=VALUE")
+        texts.append((name.strip(), value, True))
+    given += sorted(texts, key=lambda item: ":" in item[0])
+    return given, problems
+
+
+def _folders(arguments) -> tuple[Path, Path, Path]:
+    """Folders of artifacts and executed copies, and the file of timings."""
+    if arguments.out is not None:
+        runs = arguments.out.resolve() / "runs"
+        return arguments.out.resolve(), runs, runs / "timings.json"
+    profile = arguments.profile
+    return FIGURES / profile, RUNS / profile, RUNS / "timings.json"
