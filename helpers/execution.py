@@ -62,7 +62,8 @@ class WatchedEngine(NBClientEngine):
 
 
 papermill_engines.register("watched", WatchedEngine)
-logging.getLogger("papermill").setLevel(logging.CRITICAL)  # a Failure says it better
+for name in ("papermill", "asyncio"):  # a Failure says it better
+    logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def execute(

@@ -16,6 +16,15 @@ from helpers.profiles import suggestion
 
 REQUIRED = ("PROFILE", "SEED", "OUT_DIR")
 SET_BY = {"PROFILE": "--profile", "OUT_DIR": "--out"}
+# What nbformat raises for files that are JSON of another kind.
+UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    nbformat.ValidationError,
+)
 TYPES = (bool, int, float, str, list)
 
 
@@ -65,7 +74,7 @@ def inspect(path: Path) -> tuple[Notebook | None, list[str]]:
             (cell.cell_type, cell.source, cell.metadata.get("tags", []))
             for cell in node.cells
         ]
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+    except UNREADABLE as error:
         first_line = (str(error) or type(error).__name__).splitlines()[0][:100]
         return None, [f"{path.name}: not a readable notebook ({first_line})"]
     if any("injected-parameters" in tags for _, _, tags in cells):

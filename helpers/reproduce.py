@@ -8,7 +8,6 @@ own; they run one after another and the first failure ends the run. Exit codes: 
 """
 
 import argparse
-import os
 import sys
 import time
 from pathlib import Path
@@ -163,19 +162,12 @@ def _prepare(
     given, given_problems = _given(arguments)
     values, value_problems = assign(given, notebooks)
     out_dir = _folders(arguments)[0]
-    for notebook in notebooks:
-        # Relative to the project: no folder of this machine enters a notebook.
-        own = {"PROFILE": arguments.profile, "OUT_DIR": os.path.relpath(out_dir, ROOT)}
-        values[notebook.number] = {
-            **notebook.defaults,
-            **values[notebook.number],
-            **own,
-        }
-    return (
-        notebooks,
-        values,
-        problems + selection_problems + given_problems + (value_problems),
-    )
+    if out_dir.is_relative_to(ROOT):  # no folder of this machine in a notebook
+        out_dir = out_dir.relative_to(ROOT)
+    own = {"PROFILE": arguments.profile, "OUT_DIR": str(out_dir)}
+    values = {n.number: n.defaults | values[n.number] | own for n in notebooks}
+    problems += selection_problems + given_problems + value_problems
+    return notebooks, values, problems
 
 
 def _select(paths: list[Path], arguments) -> tuple[list[Path], list[str]]:
@@ -221,9 +213,10 @@ def _given(arguments) -> tuple[list[tuple[str, object, bool]], list[str]]:
     texts = []
     for text in arguments.parameters:
         name, equals, value = text.partition("=")
-        if not equals:
+        if equals:
+            texts.append((name.strip(), value, True))
+        else:
             problems.append(f"-p {text}: write NAME=VALUE")
-        texts.append((name.strip(), value, True))
     given += sorted(texts, key=lambda item: ":" in item[0])
     return given, problems
 
@@ -235,3 +228,7 @@ def _folders(arguments) -> tuple[Path, Path, Path]:
         return arguments.out.resolve(), runs, runs / "timings.json"
     profile = arguments.profile
     return FIGURES / profile, RUNS / profile, RUNS / "timings.json"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

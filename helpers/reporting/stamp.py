@@ -23,13 +23,13 @@ ABSOLUTE_PATH = re.compile(r"(?<![\w:/.])(?:~[\w.-]*|[A-Za-z]:)?[/\\][^\s'\",;:]
 URL_LOGIN = re.compile(r"(?<=://)[^/\s@]+@")
 
 
-def _short_path(match: re.Match) -> str:
-    path = Path(match.group())
+def _shorten(text: str) -> str:
+    path = Path(text)
     if path == Path.home():
         return "~"
     if path.is_relative_to(ROOT):
         return path.relative_to(ROOT).as_posix()
-    return re.split(r"[/\\]", match.group().rstrip("/\\"))[-1]
+    return re.split(r"[/\\]", text.rstrip("/\\"))[-1]
 
 
 def publishable(value, name: str = ""):
@@ -41,7 +41,10 @@ def publishable(value, name: str = ""):
     if isinstance(value, list | tuple):
         return [publishable(item, name) for item in value]
     if isinstance(value, str | Path):
-        return ABSOLUTE_PATH.sub(_short_path, URL_LOGIN.sub("", str(value)))
+        if ABSOLUTE_PATH.match(str(value)):  # all of it is one path, spaces too
+            return _shorten(str(value))
+        text = URL_LOGIN.sub("", str(value))
+        return ABSOLUTE_PATH.sub(lambda match: _shorten(match.group()), text)
     return value
 
 
