@@ -252,7 +252,9 @@ def check_ratings(ratings: pd.DataFrame, name: str) -> pd.DataFrame:
         real = ~np.isnan(level)
         outside = (level < low) | (level > high) | (level % 1 != 0)
         stop(real & outside, f"{column} is not one of {low}..{high}")
-        stop(real & (ratings["judged"] == 0).to_numpy(), f"{column} without a judgement")
+        stop(
+            real & (ratings["judged"] == 0).to_numpy(), f"{column} without a judgement"
+        )
     stop(~ratings["ending"].isin(ENDINGS).to_numpy(), "unknown ending")
     turn = ratings["turn"].to_numpy()
     dialogue = ratings["model"].to_numpy() + "/" + ratings["case"].to_numpy()
@@ -296,7 +298,9 @@ def read_ratings(path: Path = RATINGS) -> pd.DataFrame:
     except FileNotFoundError:
         raise RecordError(f"{name} is absent: {again}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise RecordError(f"{name} is cut short or damaged ({error}): {again}") from None
+        raise RecordError(
+            f"{name} is cut short or damaged ({error}): {again}"
+        ) from None
     except (ValueError, pd.errors.ParserError) as error:
         raise RecordError(f"{name} is not a table ({error}): {again}") from None
     return check_ratings(frame, name)
@@ -318,7 +322,9 @@ def write_records(ratings: pd.DataFrame, cases: pd.DataFrame, folder: Path) -> N
     ratings.to_csv(text, index=False, lineterminator="\n")
     packed = gzip.compress(text.getvalue().encode(), compresslevel=9, mtime=0)
     write_atomically(folder / RATINGS.name, packed)
-    write_atomically(folder / CASES.name, cases.to_csv(index=False, lineterminator="\n"))
+    write_atomically(
+        folder / CASES.name, cases.to_csv(index=False, lineterminator="\n")
+    )
 
 
 def main(argv: list[str] | None = None) -> int:

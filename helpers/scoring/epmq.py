@@ -164,7 +164,9 @@ def indices(trajectory: Trajectory, levels, constants: str = "released") -> dict
     Raises:
         ValueError: see `raw_batch`; also a dictionary without a field.
     """
-    return {k: float(x[0]) for k, x in _one(indices_batch, trajectory, levels, constants)}
+    return {
+        k: float(x[0]) for k, x in _one(indices_batch, trajectory, levels, constants)
+    }
 
 
 def raw(trajectory: Trajectory, levels, constants: str = "released") -> dict:

@@ -47,7 +47,9 @@ def score(p0, levels, alpha: float = 0.10, min_turns: int = 12, max_turns: int =
         zones.append(zone(path[-1]))
         energy += work
         if verdict[0] == "open" and turn >= min_turns:
-            verdict = _verdict(path, works, zones, energy, goal, need, radius, max_turns)
+            verdict = _verdict(
+                path, works, zones, energy, goal, need, radius, max_turns
+            )
     return verdict, _indices(levels, path, works, cosines, zones, energy)
 
 

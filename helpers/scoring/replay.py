@@ -9,6 +9,7 @@ from helpers.data.records import LEVELS
 from helpers.scoring.epm import KINDS, LABELS, Batch, EpmSettings, score_batch
 from helpers.scoring.epmq import INDICES, composite, indices_batch, raw_batch
 from helpers.scoring.rubric import IEDR_ITEMS, increments, initial_deficit
+
 BLOCK = 240  # dialogues scored at a time
 
 
