@@ -62,8 +62,7 @@ class WatchedEngine(NBClientEngine):
 
 
 papermill_engines.register("watched", WatchedEngine)
-for name in ("papermill", "asyncio"):  # a Failure says it better
-    logging.getLogger(name).setLevel(logging.CRITICAL)
+logging.getLogger("papermill").setLevel(logging.CRITICAL)  # a Failure says it better
 
 
 def execute(
@@ -81,7 +80,6 @@ def execute(
     """
     seen = {}  # cells by index in the executed copy
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.unlink(missing_ok=True)  # an older copy must not pass for this run's
 
     def number(index: int) -> int:
         # The copy holds one cell more: the injected values, after the parameters.
