@@ -91,6 +91,7 @@ def execute(
             on_cell(number(index))
 
     def failure(error: str, index: int | None = None) -> Failure:
+        error = " ".join(_printable(error).split())
         index = max(seen, default=None) if index is None else index
         if index is None:
             return Failure(None, "", error, ())
@@ -112,6 +113,7 @@ def execute(
                 log_output=False,
                 start_timeout=START_TIMEOUT_S,
                 execution_timeout=timeout_s,
+                iopub_timeout=60,  # 4 s by default: too short on a busy machine
                 cwd=notebook.path.parent,
                 extra_arguments=["--log-level=CRITICAL"],
                 watch=watch,
@@ -125,7 +127,9 @@ def execute(
     except (RuntimeError, OSError, KeyError) as error:  # no kernel, no space
         return failure(f"{type(error).__name__}: {error}")
     finally:
-        _remove_own_paths(output)
+        if output.is_file():
+            text = output.read_text(encoding="utf-8")
+            write_atomically(output, _without_own_paths(text))
     if node.metadata.papermill.exception:  # sys.exit(0) is no error to papermill
         return failure("the cell ended the notebook early (SystemExit)")
     return None
@@ -160,12 +164,14 @@ def _tail(cell) -> tuple[str, ...]:
             text += output.text
         elif output.output_type == "error":
             text += "\n".join(output.traceback)
-    lines = CONTROL.sub("", text).rstrip().splitlines()
-    return tuple(lines[-TAIL_LINES:])
+    return tuple(_printable(text).rstrip().splitlines()[-TAIL_LINES:])
 
 
-def _remove_own_paths(output: Path) -> None:
-    """Take the project's and the home folder out of an executed copy."""
-    if output.is_file():
-        text = output.read_text(encoding="utf-8").replace(f"{ROOT}{os.sep}", "")
-        write_atomically(output, text.replace(f"{Path.home()}{os.sep}", "~/"))
+def _printable(text: str) -> str:
+    return CONTROL.sub("", _without_own_paths(text))
+
+
+def _without_own_paths(text: str) -> str:
+    """Take the project's and the home folder out of a text."""
+    text = text.replace(f"{ROOT}{os.sep}", "")
+    return text.replace(f"{Path.home()}{os.sep}", "~/")

@@ -161,7 +161,7 @@ def from_text(text: str, default):
         if type(default) is list:
             return typed(ast.literal_eval(text), default)
         return type(default)(text)
-    except (KeyError, ValueError, SyntaxError):
+    except (KeyError, TypeError, ValueError, SyntaxError):
         raise ValueError(
             f"{text!r} is not {_kind(default)}, as the notebook has ({default!r})"
         ) from None

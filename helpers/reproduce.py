@@ -66,7 +66,7 @@ def main(
         print_list(notebooks, estimates, [n for n in PLANNED if n not in built])
         return 0
 
-    used, failure = {}, None
+    seconds, failure = {}, None
     for position, notebook in enumerate(notebooks, 1):
         label = f"[{position}/{len(notebooks)}] {notebook.name}"
         now, expected = time.strftime("%H:%M:%S"), estimates.text([notebook])
@@ -86,30 +86,36 @@ def main(
         except KeyboardInterrupt:
             end_line(f"{label}: interrupted; kept {shown(output)}")
             return 130
-        used[notebook.number] = time.monotonic() - started
+        seconds[notebook.number] = time.monotonic() - started
         if failure is not None:
-            end_line(f"{label}: failed after {clock(used[notebook.number])}")
+            end_line(f"{label}: failed after {clock(seconds[notebook.number])}")
             break
-        estimates.record(notebook, used[notebook.number])
+        estimates.record(notebook, seconds[notebook.number])
         rest = notebooks[position:]
         left = f"; left {estimates.text(rest)}" if rest else ""
-        end_line(f"{label}: done in {clock(used[notebook.number])}{left}")
+        end_line(f"{label}: done in {clock(seconds[notebook.number])}{left}")
 
-    write_stamp(
-        out_dir / "stamp.json",
-        "all",
-        {number: values[number] for number in used},
-        {number: values[number]["SEED"] for number in used},
-        profile=profile.name,
-        seconds={number: round(seconds, 1) for number, seconds in used.items()},
-        failed=None if failure is None else notebook.number,
-    )
-    rows = report(out_dir, list(used), notebooks_dir, artifacts)
+    _stamp(out_dir, profile, {n: values[n] for n in seconds}, seconds, failure)
+    rows = report(out_dir, list(seconds), notebooks_dir, artifacts)
     print_artifacts(rows, write_index(out_dir, rows))
     if failure is not None:
         print_failure(failure, notebook, output, argv)
-    lacking = (rows["status"] == "missing") & rows["notebook"].isin(list(used))
-    return 1 if failure is not None or lacking.any() else 0
+        return 1
+    lacking = rows["notebook"].isin(list(seconds)) & (rows["status"] == "missing")
+    return int(lacking.any())
+
+
+def _stamp(out_dir: Path, profile, values: dict, seconds: dict, failure) -> None:
+    """Write stamp.json for the whole run; the dicts are by notebook number."""
+    write_stamp(
+        out_dir / "stamp.json",
+        "all",
+        values,
+        {number: given["SEED"] for number, given in values.items()},
+        profile=profile.name,
+        seconds={number: round(value, 1) for number, value in seconds.items()},
+        failed=None if failure is None else list(seconds)[-1],
+    )
 
 
 def _parser() -> argparse.ArgumentParser:

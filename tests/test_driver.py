@@ -314,13 +314,13 @@ def test_no_home_path_in_an_executed_copy(finished):
 # --- runs that stop ---------------------------------------------------------------
 
 
-def test_failure_names_cell_error_output_and_the_way_on(
-    tmp_path, make_notebook, capfd
-):
+def test_failure_names_cell_error_output_and_the_way_on(tmp_path, make_notebook, capfd):
     folder, out = tmp_path / "notebooks", tmp_path / "out"
     make_notebook(folder, "03_board", WRITE.format(number="03", id="empa_fig6"))
-    bad = "\n# check: board\nprint('\\x1b[31mlast words')\nraise ValueError('no row')"
-    make_notebook(folder, "05_mapo", "x = 1", bad, "print('never')")
+    home = "import os\nHOME = os.path.expanduser('~/')"
+    bad = "\n# check: board\nprint('\\x1b[31mlast words')\n"
+    bad += "raise ValueError(f'no\\nrow in {HOME}x')"
+    make_notebook(folder, "05_mapo", home, bad, "print('never')")
     make_notebook(folder, "06_rapo")
     (out / "manifest").mkdir(parents=True)
     stale = {"artifacts": {"mapo_main": {"status": "rerun", "files": ["INDEX.md"]}}}
@@ -333,12 +333,13 @@ def test_failure_names_cell_error_output_and_the_way_on(
     assert "03_board" not in printed and "06_rapo" not in printed
     assert "[1/2] 05_mapo: failed after" in printed
     assert "FAILED: 05_mapo in cell 4 of 5: # check: board" in printed
-    assert "  ValueError: no row" in printed
+    assert "  ValueError: no row in ~/x\n" in printed
+    assert os.path.expanduser("~/") not in printed
     assert "    | last words" in printed
     assert "never" not in printed and "\x1b" not in printed
     kept = out / "runs" / "05_mapo.ipynb"
     assert f"  kept: {os.path.relpath(kept)}" in printed
-    assert "no row" in kept.read_text()
+    assert "row in ~/x" in kept.read_text()
     go_on = f"--profile smoke --out {out} -p SEED=2 --from 05"
     assert f"  go on: python -m helpers.reproduce {go_on}\n" in printed
     # A manifest of an earlier run does not pass for this one.

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from helpers.files import write_atomically
+from helpers.parameters import find_notebooks
 from helpers.paths import NOTEBOOKS
 from helpers.reporting.artifacts import load_artifacts
 from helpers.reporting.tables import escape
@@ -36,7 +37,7 @@ def report(
         (profile and seed) and `files`; the last three are empty where nothing lies.
     """
     artifacts = load_artifacts() if artifacts is None else artifacts
-    built = {path.name[:2] for path in Path(notebooks_dir).glob("[0-9][0-9]_*.ipynb")}
+    built = {path.name[:2] for path in find_notebooks(notebooks_dir)}
     manifests = {
         number: _manifest(Path(out_dir) / "manifest" / f"{number}.json")
         for number in artifacts["notebook"].unique()
