@@ -192,7 +192,7 @@ def read_release(release: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             different IEDR levels in two logs.
     """
     release = Path(release)
-    # The released logs are named script_NNN_result.json; the code writes script_NNN.json.
+    # Released logs are script_NNN_result.json; today's code writes script_NNN.json.
     files = sorted((release / LOGS).glob("*/script_*.json"))
     if not files:
         raise RecordError(f"no logs under {release / LOGS}: is this a clone of EMPA?")
@@ -307,7 +307,7 @@ def read_ratings(path: Path = RATINGS) -> pd.DataFrame:
 
 
 def read_cases(path: Path = CASES) -> pd.DataFrame:
-    """One row a case: nine IEDR levels, dominant axis, difficulty, domain, threshold."""
+    """One row a case: IEDR levels, dominant axis, difficulty, domain, threshold."""
     name = _shown(path)
     try:
         return check_cases(pd.read_csv(path, dtype={"case": str}), name)

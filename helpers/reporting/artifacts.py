@@ -141,11 +141,15 @@ class Register:
         """
         self._check(artifact_id, data, status)
         contents = {"csv": _csv(data)}
+        # Laid out and measured once: doing it for each format takes most of the time.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        area = figure.get_tightbbox().padded(0.04)
         with matplotlib.rc_context({"svg.hashsalt": artifact_id}):
             for kind, metadata in (("svg", {"Date": None}), ("png", {})):
                 stream = io.BytesIO()
                 figure.savefig(
-                    stream, format=kind, metadata=metadata, bbox_inches="tight"
+                    stream, format=kind, metadata=metadata, bbox_inches=area
                 )
                 contents[kind] = stream.getvalue()
         plt.close(figure)

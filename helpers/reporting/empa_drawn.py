@@ -64,7 +64,7 @@ def axes_of_need():
         )
         look.box(ax, x, 0.43, 0.31, 0.32, listed, colour, 6.8)
         look.box(ax, x, 0.22, 0.31, 0.14, f"a good turn\n{progress}", colour, 7.2)
-        text = f"start: {worst} to 0\none turn: {steps[0]} to +{steps[-1]}"
+        text = f"start: −{-worst} to 0\none turn: −{-steps[0]} to +{steps[-1]}"
         look.box(ax, x, 0.0, 0.31, 0.15, text, colour, 7.5)
         rows += [(axis, name, i, unit, text) for i, (unit, text) in items.items()]
     data = pd.DataFrame(rows, columns=["axis", "name", "item", "unit", "meaning"])
@@ -107,8 +107,9 @@ def storyboard(t: Trajectory, levels: np.ndarray, title: str):
     ax.set_xlabel("turn")
     ax.set_ylabel("points")
     ax.set_title(title)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_ylim(min(t.total_energy.min(), 0) - 6, max(scalar.max(), need) + 22)
     ax.legend(loc="upper left")
-    ax.margins(y=0.18)
     ax = axes[0][1]
     A, P = t.P[:, 1], t.P[:, 2]
     ax.plot(A, P, "-", color=look.BLUE, linewidth=0.8)

@@ -106,7 +106,7 @@ def group_radars(means: pd.DataFrame):
     table = means.pivot(index="model", columns="group", values="estimate")[groups]
     table = table.loc[means["model"].unique()]
     figure, axes = plt.subplots(
-        4, 4, figsize=(look.WIDTH, 7.6), subplot_kw={"projection": "polar"}
+        4, 4, figsize=(look.WIDTH, 8.6), subplot_kw={"projection": "polar"}
     )
     for ax, (name, row) in zip(axes.flat, table.iterrows(), strict=True):
         look.radar(ax, row.to_numpy(), groups, 115, name)

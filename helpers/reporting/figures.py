@@ -146,7 +146,7 @@ def box(ax, x, y, width, height, text: str, colour: str, size: float = 8) -> Non
 def blank(height: float, width: float = WIDTH):
     """An empty canvas with coordinates 0..1, for drawn diagrams."""
     figure, ax = plt.subplots(figsize=(width, height))
-    ax.set_xlim(0, 1)
-    ax.set_ylim(0, 1)
+    ax.set_xlim(-0.01, 1.01)
+    ax.set_ylim(-0.02, 1.02)
     ax.axis("off")
     return figure, ax

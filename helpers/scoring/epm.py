@@ -263,6 +263,9 @@ def _verdicts(P, v, delta, total, projection, norm0, turns, s: EpmSettings):
     """First turn at which a rule fires, in the order of the code: success, failure,
     timeout, oscillation. All (B, T) arrays below are indexed by turn - 1."""
     B, T = delta.shape
+    if T == 0:
+        nothing = np.zeros(B, dtype=np.int64)
+        return nothing, nothing, nothing
     number = np.arange(1, T + 1)
     allowed = (number >= s.min_turns) & (number <= turns[:, None])
     length = norm(P[:, 1:])

@@ -118,7 +118,7 @@ def increments(levels) -> np.ndarray:
     levels = np.asarray(levels, dtype=float)
     if levels.shape[-1:] != (6,):
         raise LevelError(f"levels need a last axis of 6 fields, got {levels.shape}")
-    index = np.nan_to_num(levels + 2, nan=-1.0)
+    index = np.nan_to_num(levels + 2, nan=-1.0, posinf=-1.0, neginf=-1.0)
     whole = index.astype(np.int64)
     inside = (whole == index) & (whole >= 0) & (whole <= 4)
     steps = _STEP[np.arange(6), np.where(inside, whole, 0)]
