@@ -80,7 +80,7 @@ class EmpaEvaluation:
 SETTINGS = {
     "03": {
         "smoke": EmpaEvaluation(bootstrap_draws=200, interval=0.95, figure_dpi=72),
-        "laptop": EmpaEvaluation(bootstrap_draws=2000, interval=0.95, figure_dpi=120),
+        "laptop": EmpaEvaluation(bootstrap_draws=2000, interval=0.95, figure_dpi=150),
         "gpu": EmpaEvaluation(bootstrap_draws=10_000, interval=0.95, figure_dpi=200),
         "paper": EmpaEvaluation(bootstrap_draws=10_000, interval=0.95, figure_dpi=200),
     },

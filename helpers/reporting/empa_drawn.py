@@ -102,7 +102,7 @@ def storyboard(t: Trajectory, levels: np.ndarray, title: str):
     )
     need = -t.projection[0]
     ax.axhline(need, color=look.BLACK, linewidth=0.8, linestyle="--")
-    ax.text(T, need, "energy needed  ", ha="right", va="bottom", fontsize=7)
+    ax.text(0.5, need - 1, "energy needed", va="top", fontsize=7)
     ax.axhline(0, color=look.BLACK, linewidth=0.6)
     ax.set_xlabel("turn")
     ax.set_ylabel("points")

@@ -169,9 +169,9 @@ def trajectory_grid(dialogues, batch, scores: pd.DataFrame, names: pd.Series):
                     xy = np.arange(T + 1), batch.distance[b, : T + 1]
                 else:
                     xy = P[:, "CAP".index(x)], P[:, "CAP".index(y)]
-                ax.plot(
-                    *xy, color=look.ENDING_COLOUR[ending[b]], linewidth=0.5, alpha=0.7
-                )
+                colour = look.ENDING_COLOUR[ending[b]]
+                # As pixels also in the SVG: ten thousand points would weigh megabytes.
+                ax.plot(*xy, color=colour, linewidth=0.5, alpha=0.7, rasterized=True)
             if x == "turn":
                 ax.set_xlim(0, 46)
                 ax.set_ylim(0, 130)
