@@ -10,8 +10,6 @@ Paper: EMPA (arXiv 2603.00552) section 3.2 and appendix 10, persona card; SAGE (
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from helpers.data import needs as needs_rule
 from helpers.data import slots
+from helpers.files import write_atomically
 from helpers.paths import ROOT
 
 SCHEMA_VERSION = 1
@@ -61,11 +60,13 @@ class Persona(Part):
 class Situation(Part):
     """What happened and where things stand.
 
-    trigger: the event that makes the person write; circumstances: life right now; goal:
-    what the person works towards; to_vent and hoped_for: what EMPA's card lists as
-    things to pour out and points hoped for; background: the whole scene text of SAGE.
+    topic: what the talk is about; trigger: the event that makes the person write;
+    circumstances: life right now; goal: what the person works towards; to_vent and
+    hoped_for: EMPA's things to pour out and points hoped for; background: the whole
+    scene text of SAGE.
     """
 
+    topic: Text | None = None
     trigger: Text | None
     circumstances: Text | None
     goal: Text | None
@@ -92,10 +93,11 @@ class StoryPhase(Part):
 
 
 class ReactionRules(Part):
-    """What lifts and what lowers this person, in words."""
+    """What lifts and what lowers this person; `notes` where a release says both."""
 
     lifts: tuple[Text, ...] = ()
     lowers: tuple[Text, ...] = ()
+    notes: Text | None = None
 
 
 class Hidden(Part):
@@ -275,8 +277,9 @@ def validate(card: Scenario) -> list[str]:
     open the talk, slots that agree with each other, and completeness of the kit's own.
     """
     found = []
-    if card.opening is None and card.situation.trigger is None:
-        found.append("opening: neither an opening line nor situation.trigger is given")
+    scene = card.situation
+    if card.opening is None and scene.trigger is None and scene.background is None:
+        found.append("opening: no opening, situation.trigger or situation.background")
     if card.source.name == "own":
         found += _gaps(card)
     if card.hidden is not None:
@@ -285,7 +288,7 @@ def validate(card: Scenario) -> list[str]:
 
 
 def _gaps(card: Scenario) -> Iterator[str]:
-    optional = {"notes", "background"}
+    optional = {"notes", "background", "growth_line"}
     for part in ("persona", "situation", "memories", "priorities", "needs"):
         value = getattr(card, part)
         fields = value if isinstance(value, dict) else dict(value)
@@ -316,16 +319,5 @@ def _clashes(card: Scenario, hidden: Hidden) -> Iterator[str]:
 
 def write_cards(path: str | Path, cards: Iterable[Scenario]) -> None:
     """Write cards as JSON Lines; the file is replaced as a whole or not at all."""
-    path = Path(path)
     text = "".join(card_line(card) + "\n" for card in cards)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(draft, 0o644)
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise
+    write_atomically(Path(path), text)
