@@ -31,7 +31,7 @@ from helpers.agents.llm_settings import (
 from helpers.agents.llm_transport import Failure, Transport
 from helpers.agents.quirks import Quirks
 from helpers.agents.redact import Redactor
-from helpers.agents.roles import Outcome, RunStopped
+from helpers.agents.roles import Outcome, RoleFailure, RunStopped
 from helpers.paths import ROOT
 
 PRICES = ROOT / "data" / "prices.csv"
@@ -279,6 +279,23 @@ class LLMClient:
                 self._served[role, reply.served_model, reply.fingerprint] += 1
             else:
                 self._counts[reply.outcome.value] += 1
+
+
+def complete_or_fail(
+    client: LLMClient, role: str, messages: Messages, *, as_role: str, **request: Any
+) -> LLMReply:
+    """`client.complete`, where only a usable reply counts.
+
+    Args:
+        role: whose settings are used. as_role: the role named in the failure.
+
+    Raises:
+        RoleFailure: the reply has another outcome than OK.
+    """
+    reply = client.complete(role, messages, **request)
+    if reply.outcome is not Outcome.OK:
+        raise RoleFailure(as_role, reply.outcome, reply.error or "no reason given")
+    return reply
 
 
 def _in(folder: Path | None, name: str) -> Path | None:
