@@ -16,6 +16,7 @@ class EmotionRules:
         e < stop_below (SAGE 10; RLVER stops at e <= 0, so 1 on the whole-number
         scale). stop_at: it succeeds when e >= stop_at; None = no such stop.
     floor: lower bound of the value; SAGE has none, RLVER floors only the reward.
+    leave_at: a rule-based user takes leave there, as state S tells an LLM user to.
     """
 
     start: int = 40
@@ -24,6 +25,7 @@ class EmotionRules:
     floor: int | None = None
     stop_below: int = 10
     stop_at: int | None = 100
+    leave_at: int | None = 100
 
     @classmethod
     def sage(cls) -> "EmotionRules":
@@ -37,6 +39,17 @@ class EmotionRules:
         It has no explicit stop at 100; its users take leave there.
         """
         return cls(start=30, clip=None, stop_below=1, stop_at=None)
+
+    @classmethod
+    def latched(cls) -> "EmotionRules":
+        """SAGE's scale for fixed-length dialogues: who reached 100 stays and talks on
+        (a laptop simplification, with `RunSettings.latch_success`)."""
+        return cls(leave_at=None)
+
+    @classmethod
+    def unending(cls) -> "EmotionRules":
+        """SAGE's scale without any stop, floored at 0: EMPA's rules alone decide."""
+        return cls(floor=0, stop_below=0, stop_at=None, leave_at=None)
 
     def apply(self, emotion: int, change: int) -> tuple[int, int]:
         """(emotion after, change after clipping)."""

@@ -7,7 +7,7 @@ same records. Stored as JSON Lines by `helpers.sandbox.store`.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from helpers.agents.roles import Outcome
@@ -72,6 +72,7 @@ class Dialogue:
     repeat: 0, 1, ... of the same scenario. attempt: 0; higher when a dialogue that
         ended in error was run again. seed: of this dialogue. closing: a user line
         after the last reply, None if the dialogue ended before it.
+    successes: first turn of success by "epm" and by "emotion"; absent = not reached.
     initial_levels, initial_position: IEDR levels and P_0, None without a judge.
     ending, ended_by: which rule decided, and whose it is. decided_turn: the turn at
         which it fired; smaller than the number of turns when success is latched.
@@ -86,6 +87,7 @@ class Dialogue:
     ended_by: str
     decided_turn: int
     attempt: int = 0
+    successes: Mapping[str, int] = field(default_factory=dict)
     closing: str | None = None
     initial_emotion: int | None = None
     initial_levels: Mapping[str, int] | None = None
