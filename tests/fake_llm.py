@@ -50,7 +50,7 @@ def chat(
 
 def error(status: int, message: str, headers=None, **fields) -> Response:
     """An error in the protocol's shape."""
-    body = json.dumps({"error": {"message": message, "type": "error", **fields}})
+    body = json.dumps({"error": {"type": "error", **fields, "message": message}})
     return Response(body, status, headers, content_type="application/json")
 
 

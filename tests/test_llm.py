@@ -54,6 +54,7 @@ def test_ok(server):
             "role": "policy",
             "model": "served-model-7",
             "fingerprint": "fp_1",
+            "left_out": (),
             "replies": 1,
         }
     ]
@@ -133,6 +134,7 @@ def test_retries_are_bounded_in_time(server):
     [
         (error(429, "You exceeded it", code="insufficient_quota"), "quota is used up"),
         (error(429, "Insufficient balance"), "quota is used up"),
+        (error(429, "x", code="429", type="insufficient_quota"), "quota is used up"),
         (
             error(429, "x", {"Retry-After": "1"}, code="insufficient_quota"),
             "quota is used up",
@@ -361,6 +363,7 @@ def test_quirk_is_adapted_to_once(server, tmp_path, name):
         reply = llm.complete("judge", HELLO, json=True)
         assert (reply.data, reply.attempts) == ({"level": 2}, 1)
         assert reply.refused == (name,) and server.calls == 2
+        assert llm.served()[0]["left_out"] == (name,)
         llm.complete("judge", HELLO, json=True, repeat=1)
         assert server.calls == 3 and name not in server.bodies[2]
         assert ledger_of(llm) == (2, 20, 10)
@@ -400,6 +403,14 @@ def test_a_wrong_value_is_no_quirk(server):
     reply = llm.complete("policy", HELLO)
     assert reply.outcome is Outcome.API_ERROR and server.calls == 1
     assert llm.quirks.refused(llm.base_url, "m") == ()
+
+
+def test_half_a_surrogate_pair_does_no_harm(server):
+    server.script = [chat("so \ud83d sad"), chat('{"level": "\\ud83d"}')]
+    llm = client(server)
+    assert llm.complete("policy", HELLO).text == "so ? sad"
+    reply = llm.complete("judge", HELLO, json=True)
+    assert reply.outcome is Outcome.JUDGE_UNPARSEABLE
 
 
 def test_unknown_role(server):

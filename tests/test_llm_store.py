@@ -17,7 +17,7 @@ import pytest
 from fake_llm import HELLO, KEY, FakeServer, chat, client, error
 
 from helpers.agents.ledger import Budget, BudgetStop, Ledger, load_prices, read_ledger
-from helpers.agents.llm import LLMClient
+from helpers.agents.llm import PRICES, LLMClient
 from helpers.agents.llm_cache import ReplyCache, cache_key
 from helpers.agents.llm_reply import LLMReply
 from helpers.agents.llm_settings import RetryPolicy, RoleSettings
@@ -235,7 +235,7 @@ def test_bad_price_names_the_place(tmp_path):
 
 
 def test_own_price_file_loads():
-    assert isinstance(load_prices(Path("data/prices.csv").resolve()), dict)
+    assert isinstance(load_prices(PRICES), dict)
 
 
 @pytest.mark.parametrize(

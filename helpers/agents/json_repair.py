@@ -162,12 +162,16 @@ def _drop_trailing_comma(out: list[str]) -> None:
 
 def _loads(normal: str) -> dict:
     try:
-        return json.loads(
+        value = json.loads(
             normal,
             strict=False,  # models put raw line breaks into strings
             object_pairs_hook=_unique_pairs,
             parse_constant=_no_constant,
         )
+        json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except UnicodeEncodeError:
+        raise JsonProblem("broken", "half of a surrogate pair in a string") from None
     except json.JSONDecodeError as problem:
         raise JsonProblem("broken", f"{problem.msg} at {problem.pos}") from None
     except RecursionError:

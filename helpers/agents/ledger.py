@@ -169,7 +169,11 @@ class Ledger:
         with self._lock:
             self._add(row)
             if self._file is not None:
-                os.write(self._file, line)
+                written = os.write(self._file, line)
+                if written < len(line):
+                    raise OSError(
+                        "the disk is full: the last line of the ledger is cut"
+                    )
 
     def totals(self) -> dict[str, dict[str, Any]]:
         """Per role and "all": attempts, retries, tokens, USD, unknowns.

@@ -100,7 +100,7 @@ class LLMClient:
         }
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
-        self._served: Counter[tuple[str, str | None, str | None]] = Counter()
+        self._served: Counter[tuple[Any, ...]] = Counter()
 
     def complete(
         self,
@@ -161,10 +161,14 @@ class LLMClient:
         return ", ".join(f"{name} {n}" for name, n in sorted(self.counts().items()))
 
     def served(self) -> list[dict[str, Any]]:
-        """What the server says it ran: role, model, fingerprint, number of replies."""
+        """What the server says it ran: role, model, fingerprint, number of replies.
+
+        left_out: parameters that the server refuses, so that the sampling settings
+        asked for are not the ones in force.
+        """
         with self._lock:
             rows = sorted(self._served.items(), key=str)
-        names = ("role", "model", "fingerprint")
+        names = ("role", "model", "fingerprint", "left_out")
         return [dict(zip(names, key, strict=True), replies=n) for key, n in rows]
 
     def describe(self, role: str) -> dict[str, Any]:
@@ -276,7 +280,8 @@ class LLMClient:
             if reply.attempts > 1:
                 self._counts["retries"] += reply.attempts - 1
             if reply.outcome is Outcome.OK:
-                self._served[role, reply.served_model, reply.fingerprint] += 1
+                ran = reply.served_model, reply.fingerprint, reply.refused
+                self._served[role, *ran] += 1
             else:
                 self._counts[reply.outcome.value] += 1
 

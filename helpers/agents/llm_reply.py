@@ -1,5 +1,6 @@
 """From a server's answer to a typed reply, and from an error to what to do about it."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -84,13 +85,14 @@ def read_completion(completion: Any, redact: Callable[[str], str]) -> LLMReply |
     message = choice.message
     extra = message.model_extra or {}
     field = extra.get("reasoning_content") or extra.get("reasoning")
-    inline, answer = split_think(redact(message.content or ""))
-    parts = [redact(field)] if isinstance(field, str) else []
+    inline, answer = split_think(_clean(message.content or "", redact))
+    parts = [_clean(field, redact)] if isinstance(field, str) else []
     think = "\n".join([*parts, *([inline] if inline else [])]).strip() or None
     calls = [call.function for call in message.tool_calls or [] if call.function]
     if calls:
-        name = redact(calls[0].name).replace('"', "")
-        answer = f'{{"tool": "{name}", "arguments": {redact(calls[0].arguments)}}}'
+        name = json.dumps(_clean(calls[0].name, redact))
+        arguments = _clean(calls[0].arguments, redact)
+        answer = f'{{"tool": {name}, "arguments": {arguments}}}'
     usage = completion.usage
     reply = LLMReply(
         outcome=Outcome.OK,
@@ -110,6 +112,11 @@ def read_completion(completion: Any, redact: Callable[[str], str]) -> LLMReply |
         error = f"cut at the token limit after {tokens} tokens: raise max_tokens"
         return replace(reply, outcome=Outcome.TRUNCATED, error=error)
     return reply
+
+
+def _clean(text: str, redact: Callable[[str], str]) -> str:
+    """Without secrets, and without half surrogate pairs, which no file can hold."""
+    return redact(text.encode("utf-8", "replace").decode())
 
 
 def is_empty(reply: LLMReply | None, wants_json: bool) -> bool:

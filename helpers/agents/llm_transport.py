@@ -140,7 +140,8 @@ class Transport:
 
 
 def _words(problem: openai.APIStatusError) -> str:
-    """Code and message of an error, as one text."""
+    """Code, type and message of an error, as one text."""
     body = problem.body if isinstance(problem.body, dict) else {}
     said = body.get("message") or body.get("detail") or problem.message
-    return f"{problem.code or problem.type or ''} {said}".strip()
+    parts = (problem.code, problem.type, said)
+    return " ".join(str(part) for part in parts if part)

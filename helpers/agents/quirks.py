@@ -20,7 +20,8 @@ SCHEMA = 1
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|n't support|unrecogni[sz]ed|unknown|unexpected"
     r"|extra inputs|not permitted|not allowed|not accepted|unavailable|deprecated"
-    r"|only the default|must be 1\b|use ['\"`]?max_completion_tokens",
+    r"|only the default|only \S+ is allowed|must be 1\b"
+    r"|use ['\"`]?max_completion_tokens",
     re.IGNORECASE,
 )
 
