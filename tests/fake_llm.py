@@ -153,3 +153,9 @@ def resetting_server(times: int):
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     finally:
         listener.close()
+
+
+def ledger_of(llm) -> tuple[int, int, int]:
+    """Attempts, prompt tokens and completion tokens in the ledger."""
+    total = llm.ledger.totals()["all"]
+    return total["attempts"], total["prompt_tokens"], total["completion_tokens"]

@@ -1,10 +1,18 @@
-"""The client against a scripted server: outcomes, retries, quirks, the ledger."""
+"""The client against a scripted server: outcomes and retries."""
 
 import email.utils
 import time
 
 import pytest
-from fake_llm import HELLO, FakeClock, FakeServer, chat, client, error, resetting_server
+from fake_llm import (
+    HELLO,
+    FakeClock,
+    chat,
+    client,
+    error,
+    ledger_of,
+    resetting_server,
+)
 
 from helpers.agents.ledger import BudgetStop
 from helpers.agents.llm import AccountProblem
@@ -14,28 +22,7 @@ from helpers.agents.roles import Outcome, RunStopped
 
 LEVEL = '{"level": 2}'
 
-
-@pytest.fixture(scope="module")
-def fake():
-    server = FakeServer()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def server(fake):
-    return fake.reset()
-
-
-def check_level(value):
-    if value.get("level") not in (0, 1, 2):
-        raise ValueError(f"level {value.get('level')!r} is not 0, 1 or 2")
-    return value["level"]
-
-
-def ledger_of(llm):
-    total = llm.ledger.totals()["all"]
-    return total["attempts"], total["prompt_tokens"], total["completion_tokens"]
+pytest_plugins = ["llm_plugin"]
 
 
 def test_ok(server):
@@ -259,158 +246,6 @@ def test_garbled_bodies_end_typed(server, kind):
     ]
     reply = client(server, retry=RetryPolicy(attempts=2)).complete("policy", HELLO)
     assert (reply.outcome, server.calls) == (Outcome.API_ERROR, 2)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        chat(LEVEL),
-        chat(f"Sure:\n```json\n{LEVEL}\n```"),
-        chat(f'<think>0? {{"level": 0}}</think>{LEVEL}'),
-        chat('{"level": 2,}'),
-        chat(f"{LEVEL}\n{LEVEL}"),
-        chat("｛“level”：２｝"),
-        chat("", reasoning_content=f"so {LEVEL}"),
-        chat(None, reasoning=LEVEL),
-        chat("Done.", reasoning_content=LEVEL),
-    ],
-)
-def test_json_is_found(server, reply):
-    server.script = [reply]
-    llm = client(server)
-    got = llm.complete("judge", HELLO, json=True, check=check_level)
-    assert (got.outcome, got.data) == (Outcome.OK, 2)
-    assert server.bodies[0]["response_format"] == {"type": "json_object"}
-    assert server.calls == 1 and ledger_of(llm) == (1, 10, 5)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "two",
-        '{"level": 3}',
-        '{"level": 1.5}',
-        '{"grade": 2}',
-        '{"level": 2',
-        '{"level": 1} {"level": 2}',
-        '{"level": null}',
-    ],
-)
-def test_unreadable_judgement_is_typed_after_bounded_asks(server, text):
-    server.script = [chat(text)]
-    llm = client(server, settings={"asks": 3})
-    reply = llm.complete("judge", HELLO, json=True, check=check_level)
-    assert (reply.outcome, reply.data) == (Outcome.JUDGE_UNPARSEABLE, None)
-    assert (server.calls, reply.attempts) == (3, 3)
-    assert ledger_of(llm) == (3, 30, 15)
-    assert llm.ledger.totals()["judge"]["retries"] == 2
-
-
-def test_second_ask_may_succeed(server):
-    server.script = [chat("two"), error(500, "x"), chat(LEVEL)]
-    llm = client(server, settings={"asks": 3})
-    reply = llm.complete("judge", HELLO, json=True, check=check_level)
-    assert (reply.data, reply.attempts) == (2, 3)
-    assert ledger_of(llm) == (3, 20, 10)
-
-
-def test_think_text_is_separated(server):
-    server.script = [chat("<think>why</think>\nBecause.", reasoning_content="first")]
-    reply = client(server).complete("policy", HELLO)
-    assert (reply.think, reply.text) == ("first\nwhy", "Because.")
-
-
-def test_tool_call_is_read(server):
-    calls = [
-        {
-            "id": name,
-            "type": "function",
-            "function": {"name": name, "arguments": '{"reason": "so"}'},
-        }
-        for name in ("wait", "other")
-    ]
-    server.script = [chat(None, finish="tool_calls", tool_calls=calls)]
-    tools = [{"type": "function", "function": {"name": "wait", "parameters": {}}}]
-    reply = client(server).complete("judge", HELLO, json=True, tools=tools)
-    assert reply.data == {"tool": "wait", "arguments": {"reason": "so"}}
-    assert server.bodies[0]["tools"] == tools
-
-
-def picky(refused):
-    """A server that refuses parameters, each with the words that real ones use."""
-    words = {
-        "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this "
-        "model. Use 'max_completion_tokens' instead.",
-        "temperature": "Unsupported value: 'temperature' does not support 0.5 with this"
-        " model. Only the default (1) value is supported.",
-        "response_format": "'response_format.type' must be 'json_schema' or 'text'",
-        "max_completion_tokens": "Unexpected fields: {'max_completion_tokens'}",
-    }
-
-    def answer(body):
-        for name in refused:
-            if name in body:
-                return error(400, words[name], param=name)
-        return chat(LEVEL)
-
-    return answer
-
-
-@pytest.mark.parametrize("name", ["max_tokens", "temperature", "response_format"])
-def test_quirk_is_adapted_to_once(server, tmp_path, name):
-    server.script = [picky([name])]
-    with client(server, tmp_path) as llm:
-        reply = llm.complete("judge", HELLO, json=True)
-        assert (reply.data, reply.attempts) == ({"level": 2}, 1)
-        assert reply.refused == (name,) and server.calls == 2
-        assert llm.served()[0]["left_out"] == (name,)
-        llm.complete("judge", HELLO, json=True, repeat=1)
-        assert server.calls == 3 and name not in server.bodies[2]
-        assert ledger_of(llm) == (2, 20, 10)
-    with client(server, tmp_path) as later:
-        later.complete("judge", HELLO, json=True, repeat=2)
-    assert server.calls == 4 and name not in server.bodies[3]
-    if name == "max_tokens":
-        assert server.bodies[3]["max_completion_tokens"] == 50
-
-
-def test_all_quirks_at_once(server):
-    refused = ["max_tokens", "max_completion_tokens", "temperature", "response_format"]
-    server.script = [picky(refused)]
-    llm = client(server)
-    assert llm.complete("judge", HELLO, json=True).data == {"level": 2}
-    assert server.calls == 5 and set(server.bodies[4]) == {"model", "messages"}
-
-
-def test_quirk_in_a_fastapi_error(server):
-    from werkzeug import Response
-
-    said = '{"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not'
-    said += ' permitted"}]}'
-
-    def answer(body):
-        if "temperature" in body:
-            return Response(said, 422, content_type="application/json")
-        return chat("ok")
-
-    server.script = [answer]
-    assert client(server).complete("policy", HELLO).text == "ok"
-
-
-def test_a_wrong_value_is_no_quirk(server):
-    server.script = [error(400, "max_tokens is too large: 50 > 40", param="max_tokens")]
-    llm = client(server)
-    reply = llm.complete("policy", HELLO)
-    assert reply.outcome is Outcome.API_ERROR and server.calls == 1
-    assert llm.quirks.refused(llm.base_url, "m") == ()
-
-
-def test_half_a_surrogate_pair_does_no_harm(server):
-    server.script = [chat("so \ud83d sad"), chat('{"level": "\\ud83d"}')]
-    llm = client(server)
-    assert llm.complete("policy", HELLO).text == "so ? sad"
-    reply = llm.complete("judge", HELLO, json=True)
-    assert reply.outcome is Outcome.JUDGE_UNPARSEABLE
 
 
 def test_unknown_role(server):

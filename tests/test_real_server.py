@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import pytest
 from fake_llm import HELLO
-from test_llm_roles import HISTORY, STATE, make_card
+from llm_cards import HISTORY, STATE, make_card
 
 from helpers.agents.empa import EmpaActor, empa_settings
 from helpers.agents.empa_director import EmpaDirector
