@@ -1,0 +1,292 @@
+"""A transparent reader of free English: cue words to dialogue acts.
+
+It lets a reader type a reply, or a language model write one, and watch the scripted
+user's hidden state move. Every decision is a regular expression in `free_text_cues`;
+nothing is learned. Sentences are read one by one; an act is named when one of its cues
+is there and no stronger act of the same sentence explains it.
+
+Blind spots, measured by `confusion` on the trap rows of `data/labelled/acts.csv`:
+
+- sarcasm ("you're a real genius") is read as what it says;
+- polite dismissal that avoids the usual phrases ("that is certainly one way to feel")
+  is not seen;
+- negation is handled only in fixed frames ("not your fault", "i am not saying that you
+  are overreacting"); a freely negated act is often read as the act;
+- a feeling or an event in words outside the lists is missed, and so is irony, idiom and
+  everything that needs the context.
+
+A list of slot words without a sentence around it ("sad guilty exam courage") is noise:
+a cue counts only inside a sentence that speaks to or about somebody.
+"""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from helpers.agents import free_text_cues as cues
+from helpers.agents.acts import ACTS, Act, Reading
+from helpers.data import slots
+from helpers.paths import ROOT
+
+LABELLED = ROOT / "data" / "labelled" / "acts.csv"
+
+_SPLIT = re.compile(r"[.!?;\n]+[\"')\s]*|\s+[-–—]\s+")
+_WORD = re.compile(r"[a-z']+")
+_CUES = {kind: [re.compile(c) for c in table] for kind, table in cues.CUES.items()}
+_SLOTS = {
+    "reflect": cues.EVENT_WORDS, "name": cues.EMOTION_WORDS,
+    "affirm": cues.VALUE_WORDS, "advise": cues.ACTION_WORDS,
+}  # fmt: skip
+_SLOT_WORDS = {
+    kind: {key: re.compile(rf"\b(?:{words})\b") for key, words in table.items()}
+    for kind, table in _SLOTS.items()
+}
+_YOU = re.compile(cues.YOU)
+_OTHER = re.compile(rf"\b(?:{cues.OTHERS}|someone|everyone|people)\b")
+_VERB = re.compile(
+    r"'(?:re|s|m|ve|d|ll)\b|\b(?:am|is|are|was|were|be|been|have|has|had|do|does|did|"
+    r"can|could|may|might|must|should|will|would|got|get|feel|felt|sound|seem|look|"
+    r"\w+ed|\w+ing|went|told|said|left|keep|kept|made|make|makes|put|took|take|try|"
+    r"tell|talk|go|ask|call|write|know|think|mean|need|want|stop|grow|stay|happens|"
+    r"heals|forgot|calm|forget|envy|stuck|wait)\b"
+)
+_SMALL = frozenset(
+    "a an the and or but so to of in on at it us i you he she they".split()
+)
+
+# If the first act is read in a sentence, the others are taken as a part of it. Applied
+# from top to bottom; an act that is already explained explains no more.
+_EXPLAINS = {
+    "validate": {"dismiss"},
+    "name": {"lecture"},
+    "no_fault": {"reflect", "validate", "dismiss", "lecture", "self_look", "motives"},
+    "self_look": {"question", "advise", "lecture"},
+    "sides": {"reflect", "motives", "name", "advise", "affirm"},
+    "motives": {"name", "reflect", "advise", "disclose"},
+    "disclose": {"name", "reflect", "affirm", "lecture"},
+    "dismiss": {"advise", "question", "name", "reflect"},
+    "lecture": {"advise", "affirm", "flatter"},
+    "platitude": {"advise"},
+    "advise": {"question", "presence", "reflect"},
+    "presence": {"name"},
+    "affirm": {"flatter"},
+}
+_COMMA = re.compile(r", (?:and |but |so )?|: | and (?:now )?(?=you|they|it|i\b)")
+_WHOLE = {"sides", "disclose", "motives", "dismiss", "no_fault", "self_look"}
+
+
+def normal(text: str) -> str:
+    """Lower case, plain apostrophes, single spaces."""
+    return " ".join(text.lower().replace("’", "'").replace("‘", "'").split())
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a reply in normal form; a question keeps its mark."""
+    text = normal(text)
+    found, start = [], 0
+    for mark in _SPLIT.finditer(text):
+        part = text[start : mark.start()].strip(" ,\"'()")
+        if part:
+            found.append(part + (" ?" if "?" in mark.group() else ""))
+        start = mark.end()
+    rest = text[start:].strip(" ,\"'()")
+    return found + ([rest] if rest else [])
+
+
+def is_sentence(sentence: str) -> bool:
+    """Whether it reads as language: a verb, or a short exclamation of common words.
+
+    A pile of content words without a verb and without small words is none.
+    """
+    words = _WORD.findall(sentence)
+    if not words:
+        return False
+    small = bool(_SMALL & set(words))
+    return bool(_VERB.search(sentence)) or (
+        _any_cue(sentence) if small or len(words) <= 6 else False
+    )
+
+
+def _any_cue(sentence: str) -> bool:
+    return any(c.search(sentence) for table in _CUES.values() for c in table)
+
+
+def acts_of(sentence: str) -> tuple[Act, ...]:
+    """The acts of a sentence (in normal form): read as a whole, then by its parts."""
+    if not is_sentence(sentence):
+        return ()
+    found = dict.fromkeys(_acts_in(sentence))
+    parts = _COMMA.split(sentence)
+    if len(parts) > 1 and all(is_sentence(part) for part in parts):
+        for part in parts:
+            found.update(dict.fromkeys(_acts_in(part)))
+    kinds = {act.kind for act in found}
+    # A part alone may look like what the whole explains otherwise.
+    hidden = {k for kind in kinds & _WHOLE for k in _EXPLAINS[kind]}
+    return tuple(act for act in found if act.kind not in hidden)
+
+
+def _acts_in(sentence: str) -> tuple[Act, ...]:
+    kinds = {k for k, table in _CUES.items() if any(c.search(sentence) for c in table)}
+    if not sentence.endswith("?") and "tell me" not in sentence:
+        kinds.discard("question")
+    you = bool(_YOU.search(sentence))
+    found = {kind: _slots_in(kind, sentence) for kind in ("reflect", "name", "affirm")}
+    if found["reflect"] and (you or _OTHER.search(sentence)):
+        kinds.add("reflect")
+    if found["name"] and _names_feeling(sentence):
+        kinds.add("name")
+    if found["affirm"] and (you or "it took" in sentence):
+        kinds.add("affirm")
+    for kind, explained in _EXPLAINS.items():
+        if kind in kinds:
+            kinds -= explained
+    acts = []
+    for kind in ACTS:
+        if kind in kinds:
+            values = _slots_in(kind, sentence) if kind in _SLOTS else []
+            topic = _topic(sentence) if kind == "reflect" else None
+            acts += [Act(kind, value, topic) for value in values or [None]]
+    return tuple(acts)
+
+
+def _slots_in(kind: str, sentence: str) -> list[str]:
+    table = _SLOT_WORDS[kind]
+    return [key for key, words in table.items() if words.search(sentence)]
+
+
+_FEELING = re.compile(
+    r"\b(?:that|it|this) (?:must|sounds?|feels?|seems?|looks?)\b.*|\bi (?:sense|hear|"
+    r"notice|see|wonder)\b.*|\bthere (?:is|'s)\b.*|^(?:sounds?|feels?|seems?|must|is"
+    rf" it)\b.*|{cues.YOU}.*"
+)
+
+
+def _names_feeling(sentence: str) -> bool:
+    """A feeling word that is said of the person, not of others or of oneself."""
+    hit = _FEELING.search(sentence)
+    if not hit:
+        return False
+    return any(w.search(hit.group()) for w in _SLOT_WORDS["name"].values())
+
+
+def _topic(sentence: str) -> str | None:
+    words = set(_WORD.findall(sentence))
+    return next((t for t in slots.TOPICS if t in words), None)
+
+
+def read_free_text(reply: str, user_line: str) -> Reading:
+    """Read a reply in free English.
+
+    Args:
+        reply: any text. user_line: what it answers, to notice an echo.
+
+    Returns:
+        Reading; an empty reply, or one with a part that is no sentence, is noise.
+    """
+    parts = sentences(reply)
+    acts = dict.fromkeys(act for part in parts for act in acts_of(part))
+    noise = not parts or not all(is_sentence(part) for part in parts)
+    return Reading(tuple(acts), noise, _echoes(reply, user_line), tuple(parts))
+
+
+def _echoes(reply: str, user_line: str) -> bool:
+    """At least four words, four fifths of them taken in a row from the user's line."""
+    words, line = _WORD.findall(normal(reply)), _WORD.findall(normal(user_line))
+    if len(words) < 4:
+        return False
+    triples = {tuple(line[i : i + 3]) for i in range(len(line) - 2)}
+    hits = sum(tuple(words[i : i + 3]) in triples for i in range(len(words) - 2))
+    return hits >= 0.8 * (len(words) - 2)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """One labelled sentence: acts as kinds with an optional slot."""
+
+    id: str
+    style: str
+    part: str
+    trap: str
+    acts: tuple[Act, ...]
+    text: str
+
+
+def load_labelled(path: Path = LABELLED) -> list[Labelled]:
+    """The labelled sentences.
+
+    Raises:
+        ValueError: an unknown act or slot, with file, line and word.
+    """
+    rows = []
+    with open(path, encoding="utf-8", newline="") as f:
+        for number, row in enumerate(csv.DictReader(f), start=2):
+            acts = []
+            for word in row["acts"].split(";"):
+                kind, _, slot = word.partition(":")
+                if kind not in ACTS or (slot and slot not in _SLOTS[kind]):
+                    raise ValueError(f"{path.name}, line {number}: no act {word!r}")
+                acts.append(Act(kind, slot or None))
+            rows.append(
+                Labelled(row["id"], row["style"], row["part"], row["trap"],
+                         tuple(acts), row["text"])
+            )  # fmt: skip
+    return rows
+
+
+@dataclass(frozen=True)
+class Scores:
+    """n sentences; F1 by act (None when the act never occurs); their mean; `slots`:
+    share of the labelled slots that were read."""
+
+    n: int
+    f1: dict[str, float | None]
+    macro_f1: float
+    slots: float
+
+
+def confusion(rows: Iterable[Labelled]) -> Counter:
+    """(labelled kind or "-", read kind or "-") -> count.
+
+    Rightly read acts stand on the diagonal; what is missed is paired with what was read
+    instead in the same sentence, in order, and with "-" when nothing is left.
+    """
+    table: Counter = Counter()
+    for row in rows:
+        true, read = _kinds(row.acts), _kinds(read_free_text(row.text, "").acts)
+        table.update((kind, kind) for kind in true if kind in read)
+        missed = [kind for kind in true if kind not in read]
+        extra = [kind for kind in read if kind not in true]
+        width = max(len(missed), len(extra))
+        missed += ["-"] * (width - len(missed))
+        extra += ["-"] * (width - len(extra))
+        table.update(zip(missed, extra, strict=True))
+    return table
+
+
+def _kinds(acts) -> list[str]:
+    return list(dict.fromkeys(act.kind for act in acts))
+
+
+def score(rows: Iterable[Labelled]) -> Scores:
+    """F1 by act over sentences, each act counted once a sentence."""
+    rows = list(rows)
+    table = confusion(rows)
+    f1: dict[str, float | None] = {}
+    for kind in ACTS:
+        hit = table[kind, kind]
+        missed = sum(n for (t, r), n in table.items() if t == kind and r != kind)
+        false = sum(n for (t, r), n in table.items() if r == kind and t != kind)
+        f1[kind] = 2 * hit / (2 * hit + missed + false) if hit + missed else None
+    known = [x for x in f1.values() if x is not None]
+    wanted = [(r, a) for r in rows for a in r.acts if a.slot]
+    read = sum(
+        (a.kind, a.slot) in {(b.kind, b.slot) for b in read_free_text(r.text, "").acts}
+        for r, a in wanted
+    )
+    return Scores(
+        len(rows), f1, sum(known) / len(known), read / len(wanted) if wanted else 0.0
+    )

@@ -1,0 +1,1 @@
+"""The sandbox: one dialogue, many dialogues, and the record that they leave."""
