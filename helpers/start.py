@@ -10,7 +10,7 @@ import numpy as np
 
 from helpers import profiles
 from helpers.parameters import inspect, typed, unknown
-from helpers.paths import FIGURES, NOTEBOOKS, ROOT
+from helpers.paths import FIGURES, NOTEBOOKS, ROOT, RUNS
 from helpers.reporting.artifacts import Register
 from helpers.reporting.stamp import write_stamp
 
@@ -25,6 +25,7 @@ class Run:
         register: the writer of its artifacts.
         rng: NumPy generator, seeded with SEED.
         out_dir: absolute folder of the artifacts.
+        run_dir: absolute folder of what a run stores besides: dialogues, caches.
     """
 
     profile: profiles.Profile
@@ -32,6 +33,7 @@ class Run:
     register: Register
     rng: np.random.Generator
     out_dir: Path
+    run_dir: Path
 
 
 def start(notebook: str, notebooks_dir: Path = NOTEBOOKS, **parameters) -> Run:
@@ -66,9 +68,10 @@ def start(notebook: str, notebooks_dir: Path = NOTEBOOKS, **parameters) -> Run:
 
     profile = profiles.get(parameters["PROFILE"])
     settings = profiles.settings(notebook, profile.name)
-    out_dir = FIGURES / profile.name
+    out_dir = home = FIGURES / profile.name
     if parameters["OUT_DIR"]:
         out_dir = (ROOT / parameters["OUT_DIR"]).resolve()  # absolute paths stay
+    run_dir = RUNS / profile.name if out_dir == home else out_dir / "runs"
     seed = parameters["SEED"]
     _seed(seed)
     _quiet_backend()
@@ -77,7 +80,8 @@ def start(notebook: str, notebooks_dir: Path = NOTEBOOKS, **parameters) -> Run:
     register = Register(notebook, out_dir, profile.name, seed, backend)
     stamp_file = out_dir / "stamp" / f"{notebook[:2]}.json"
     write_stamp(stamp_file, notebook, parameters, seed)
-    return Run(profile, settings, register, np.random.default_rng(seed), out_dir)
+    rng = np.random.default_rng(seed)
+    return Run(profile, settings, register, rng, out_dir, run_dir)
 
 
 def _seed(seed: int) -> None:

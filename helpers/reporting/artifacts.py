@@ -97,11 +97,9 @@ class Register:
         backend: str = "records",
         artifacts: pd.DataFrame | None = None,
     ):
-        if backend not in BACKENDS:
-            raise ValueError(f"Unknown backend {backend!r}: one of {[*BACKENDS]}")
         self.notebook = notebook[:2]
         self.out_dir = Path(out_dir)
-        self.profile, self.seed, self.backend = profile, seed, backend
+        self.profile, self.seed, self.backend = profile, seed, _known(backend)
         artifacts = load_artifacts() if artifacts is None else artifacts
         self._owners = dict(zip(artifacts["id"], artifacts["notebook"], strict=True))
         self._entries: dict[str, dict] = {}
@@ -115,8 +113,11 @@ class Register:
         status: str,
         digits: int = 2,
         note: str = "",
+        backend: str = "",
     ) -> Written:
         """Write `<id>.csv` (full precision) and `<id>.md` (rounded half-up).
+
+        backend: where these numbers come from, if not where the notebook's do.
 
         Raises:
             ValueError: the id, its notebook or the status is wrong, or no rows.
@@ -124,7 +125,8 @@ class Register:
         self._check(artifact_id, frame, status)
         body = to_markdown(frame, digits)
         contents = {"csv": _csv(frame)}
-        return self._write(artifact_id, contents, body, caption, status, note)
+        backend = _known(backend or self.backend)
+        return self._write(artifact_id, contents, body, caption, status, note, backend)
 
     def figure(
         self,
@@ -134,10 +136,12 @@ class Register:
         caption: str,
         status: str,
         note: str = "",
+        backend: str = "",
     ) -> Written:
         """Write `<id>.csv` (the data drawn), `<id>.svg`, `<id>.png` and `<id>.md`.
 
-        The figure is closed: the returned object shows it. Raises as `table`.
+        The figure is closed: the returned object shows it. Arguments and errors as of
+        `table`.
         """
         self._check(artifact_id, data, status)
         contents = {"csv": _csv(data)}
@@ -154,7 +158,8 @@ class Register:
                 contents[kind] = stream.getvalue()
         plt.close(figure)
         body = f"![{artifact_id}]({artifact_id}.svg)\n"
-        return self._write(artifact_id, contents, body, caption, status, note)
+        backend = _known(backend or self.backend)
+        return self._write(artifact_id, contents, body, caption, status, note, backend)
 
     def written(self) -> pd.DataFrame:
         """What this notebook wrote so far: id, status, files."""
@@ -194,12 +199,13 @@ class Register:
         caption: str,
         status: str,
         note: str,
+        backend: str,
     ) -> Written:
         caption = escape(caption)
         source = ""
         if status in ("rerun", "new"):
-            source = f"; input: {BACKENDS[self.backend]}"
-            if self.backend == "scripted":
+            source = f"; input: {BACKENDS[backend]}"
+            if backend == "scripted":
                 caption = f"offline demo: {caption}"
         made = (
             f"How made: notebook {self.notebook}, profile {self.profile}, "
@@ -230,6 +236,12 @@ class Register:
         manifest = {"notebook": self.notebook, "artifacts": self._entries}
         path = self.out_dir / "manifest" / f"{self.notebook}.json"
         write_atomically(path, json.dumps(manifest, indent=2) + "\n")
+
+
+def _known(backend: str) -> str:
+    if backend not in BACKENDS:
+        raise ValueError(f"Unknown backend {backend!r}: one of {[*BACKENDS]}")
+    return backend
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
