@@ -77,7 +77,17 @@ class EmpaEvaluation:
     )
 
 
+@dataclass(frozen=True)
+class StartHere:
+    """Settings of notebook 00: one dialogue, the same at every profile."""
+
+    figure_dpi: int = _setting(
+        "-", "no number of a paper depends on it", "size of the picture"
+    )
+
+
 SETTINGS = {
+    "00": {name: StartHere(figure_dpi=120) for name in PROFILES},
     "03": {
         "smoke": EmpaEvaluation(bootstrap_draws=200, interval=0.95, figure_dpi=72),
         "laptop": EmpaEvaluation(bootstrap_draws=2000, interval=0.95, figure_dpi=150),
@@ -86,8 +96,8 @@ SETTINGS = {
     },
 }
 
-# These notebooks compute from released numbers whatever the profile.
-RECORDS_ONLY = {"03"}
+# These notebooks do the same at every profile: from released numbers, or by rule.
+ALWAYS = {"00": "scripted", "03": "records"}
 
 
 def settings(notebook: str, profile: str):
@@ -107,7 +117,7 @@ def settings(notebook: str, profile: str):
 
 def backend(notebook: str, profile: str) -> str:
     """Where a notebook's numbers come from: "records", "scripted" or "llm"."""
-    return "records" if notebook[:2] in RECORDS_ONLY else get(profile).backend
+    return ALWAYS.get(notebook[:2], get(profile).backend)
 
 
 def as_table(values) -> pd.DataFrame:
