@@ -51,8 +51,8 @@ def test_the_blind_spots_are_where_the_docstring_says():
             read = set(kinds(row.text))
             right[row.trap, read == {act.kind for act in row.acts}] += 1
     assert {trap for trap, _ in right} == {"negation", "polite", "sarcasm"}
-    assert right["negation", True] > right["negation", False]
-    assert right["polite", False] > right["polite", True], "update the docstring"
+    measured = {t: right[t, True] for t in ("negation", "polite", "sarcasm")}
+    assert measured == {"negation": 7, "polite": 2, "sarcasm": 2}, "see the docstring"
 
 
 def test_the_confusion_table_accounts_for_every_label():
