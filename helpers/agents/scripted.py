@@ -36,11 +36,11 @@ class Temper:
     score = weights . v_t + hit (the reply served the hidden intention) or - miss (it
     did not) - idle (no progress on any axis) + warmth (generic kindness) + shift[state]
     (the benevolence of states A and S not for idle replies) + the dialogue's own mood
-    (uniform in +-0.75). Steps: +10 from delight_at, +5 from accept_at, -10 below hurt_at,
-    else -5. These steps fill the released SAGE dialogues (fact sheet of RLVER, A10).
-    accept_at alone is fitted: a fixed mixed set of replies is accepted about as often
-    as RLVER's Table 3 reports (`helpers.agents.calibration.acceptance`). No step is
-    larger than 10, so the unclipped scale of RLVER's training changes nothing here.
+    (uniform in +-0.75). Steps: +10 from delight_at, +5 from accept_at, -10 below
+    hurt_at, else -5. These steps fill the released SAGE dialogues (fact sheet of RLVER,
+    A10). accept_at alone is fitted: a fixed mixed set of replies is accepted about as
+    often as RLVER's Table 3 reports (`helpers.agents.calibration.acceptance`). No step
+    is larger than 10, so the unclipped scale of RLVER's training changes nothing here.
 
     weights: on C, A, P, by family of the intention. frankness: share of lines that show
     the reaction that was felt (Table 3, expression level). reserved: never reveals the
