@@ -104,6 +104,8 @@ def test_summary_weighs_dimensions():
             "turn 1 has an unrated level",
         ),
         (LEVELS, "printed", "choose released or paper"),
+        ([[3, 0, 2, 0, 0, 0], LEVELS[1]], "released", "C.Prog"),
+        ([row[:5] for row in LEVELS], "released", "6 fields a turn"),
     ],
 )
 def test_refusals(levels, constants, message):
@@ -114,9 +116,19 @@ def test_refusals(levels, constants, message):
 
 def test_failures_are_not_averaged():
     good = nine("released")
-    with pytest.raises(ValueError, match="RDI of dialogue 1 is NaN"):
+    with pytest.raises(ValueError, match="RDI of dialogue 1 is missing"):
         summarise([good, good | {"RDI": float("nan")}])
+    with pytest.raises(ValueError, match="Tau of dialogue 0 is missing or not finite"):
+        summarise([good | {"Tau": float("inf")}])
+    with pytest.raises(ValueError, match="Pen of dialogue 0"):
+        summarise([{k: v for k, v in good.items() if k != "Pen"}])
     with pytest.raises(ValueError, match="no dialogue"):
         summarise([])
     with pytest.raises(ValueError, match="without turns"):
         indices(score_trajectory(P0, []), [])
+
+
+def test_a_start_at_the_goal_has_no_indices():
+    path = score_trajectory([-1.0, -1, 0], [[1, 1, 0]])
+    with pytest.raises(ValueError, match="starts at the goal"):
+        indices(path, [[1, 0, 1, 0, 0, 0]])

@@ -16,6 +16,8 @@ LEAVES = {
     "helpers.files",
     "helpers.scoring.rubric",
     "helpers.scoring.epm",
+    "helpers.scoring.geometry",
+    "helpers.scoring.verdicts",
 }
 MODULES = sorted((ROOT / "helpers").rglob("*.py"))
 

@@ -55,6 +55,7 @@ def test_increment_is_a_table_not_a_sum(levels, step):
         ({"C.1": "2"}, "whole number"),
         ({"C.1": None}, "unrated item is not a zero"),
         ({"C.1": float("nan")}, "whole number"),
+        ({"C.1": float("inf")}, "whole number"),
         ({"C.9": 1}, "unknown item 'C.9'"),
     ],
 )

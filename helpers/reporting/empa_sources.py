@@ -32,7 +32,7 @@ def _replay(e: Evidence, settings: EpmSettings) -> tuple[pd.DataFrame, int]:
 
 def direction(e: Evidence):
     _, fixed = _replay(e, EpmSettings.released())
-    _, moving = _replay(e, EpmSettings.released().with_(v_star="moving"))
+    _, moving = _replay(e, EpmSettings(v_star="moving"))
     found = f"endings replayed: {fixed} of 480 with the fixed, {moving} with the moving"
     return found, DIFFERS
 
@@ -46,7 +46,7 @@ def process(e: Evidence):
 def alpha(e: Evidence):
     counts = []
     for value in (0.10, 0.05):
-        scores, same = _replay(e, EpmSettings.released().with_(alpha=value))
+        scores, same = _replay(e, EpmSettings(alpha=value))
         geometric = int((scores["verdict_label"] == "geometric").sum())
         counts.append(f"{value:.2f}: {same} endings, {geometric} geometric labels")
     logged = int((e.scores["label"] == "geometric").sum())
@@ -56,13 +56,13 @@ def alpha(e: Evidence):
 def failure(e: Evidence):
     counts = []
     for rule in ("code", "readme"):
-        settings = EpmSettings.released().with_(failure_rule=rule)
+        settings = EpmSettings(failure_rule=rule)
         counts.append(f"{rule}: {_replay(e, settings)[1]}")
     return f"endings replayed of 480: {', '.join(counts)}", DIFFERS
 
 
 def oscillation(e: Evidence):
-    settings = EpmSettings.released().with_(legacy_oscillation=False)
+    settings = EpmSettings(legacy_oscillation=False)
     logged = int((e.scores["ending"] == "oscillation").sum())
     found = f"{logged} logged endings; {_replay(e, settings)[1]} of 480 without it"
     return found, DIFFERS
@@ -179,12 +179,12 @@ def endings(e: Evidence):
 
 
 def precision(e: Evidence):
-    _, same = _replay(e, EpmSettings.released().with_(rounding="none"))
+    _, same = _replay(e, EpmSettings(rounding="none"))
     return f"{same} of {len(e.scores)} at the same turn", verdict(same == 480)
 
 
 def identity(e: Evidence):
-    batch = e.dialogues.score(EpmSettings.released().with_(rounding="none"))
+    batch = e.dialogues.score(EpmSettings(rounding="none"))
     start = norm(e.dialogues.p0)[:, None]
     gap = np.abs(batch.total_energy - start - batch.projection).max()
     return f"largest difference {gap:.0e} on {len(e.ratings)} turns", verdict(

@@ -17,15 +17,15 @@ RELEASED = EpmSettings.released()
 # Name of the row, settings, constants. One thing changes in each row but the last.
 ABLATIONS = (
     ("released", RELEASED, "released"),
-    ("alpha 0.05", RELEASED.with_(alpha=0.05), "released"),
-    ("full precision", RELEASED.with_(rounding="none"), "released"),
-    ("moving direction", RELEASED.with_(v_star="moving"), "released"),
+    ("alpha 0.05", EpmSettings(alpha=0.05), "released"),
+    ("full precision", EpmSettings(rounding="none"), "released"),
+    ("moving direction", EpmSettings(v_star="moving"), "released"),
     ("printed constants", RELEASED, "paper"),
-    ("min. turns 8", RELEASED.with_(min_turns=8), "released"),
-    ("min. turns 4", RELEASED.with_(min_turns=4), "released"),
-    ("any detector ends it", RELEASED.with_(failure_rule="readme"), "released"),
-    ("no failure detector", RELEASED.with_(failure_rule="none"), "released"),
-    ("no oscillation stop", RELEASED.with_(legacy_oscillation=False), "released"),
+    ("min. turns 8", EpmSettings(min_turns=8), "released"),
+    ("min. turns 4", EpmSettings(min_turns=4), "released"),
+    ("any detector ends it", EpmSettings(failure_rule="readme"), "released"),
+    ("no failure detector", EpmSettings(failure_rule="none"), "released"),
+    ("no oscillation stop", EpmSettings(legacy_oscillation=False), "released"),
     ("paper as printed", EpmSettings.paper(), "paper"),
 )
 

@@ -27,7 +27,7 @@ from helpers.scoring import plain
 from helpers.scoring.epmq import composite
 from helpers.scoring.replay import Dialogues, score_arrays, stack
 
-TOLERANCE = 0.05  # EPM-Q points; more than any effect of rounding
+TOLERANCE = 0.01  # EPM-Q points; more than any effect of rounding
 
 
 def rate(function, n: int, seconds: float = 2.0) -> float:

@@ -9,26 +9,28 @@ projection, total energy) have T + 1 rows, row 0 being the start; quantities of 
 Everything is array work over many dialogues at once (`score_batch`); one dialogue
 (`score_trajectory`) is a batch of one.
 
-Paper: EMPA, arXiv 2603.00552v1, section 3.4, equations 2 to 5. The paper and the
+Paper: EMPA, arXiv 2603.00552v1, equations 2 to 5. The paper and the
 released code differ; `EmpaSettings.released` and `.paper` name both (see the notebook
 03 and its fidelity audit).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 
-KINDS = ("open", "success", "collapse", "oscillation", "timeout")
-LABELS = (None, "geometric", "positional")
+from helpers.scoring.geometry import (
+    dot,
+    norm,
+    round_half_even,
+    safe_divide,
+    zone_distance,
+)
+from helpers.scoring.verdicts import KINDS, LABELS, verdicts
 
-COLLAPSE_WINDOW = 5
-STAGNATION_WINDOW = 5
-STAGNATION_SD = 0.5
-REGRESSION_WINDOW = 8
-REGRESSION_SHARE = 0.7
-REGRESSION_SUM = -1.0
-OSCILLATION_WINDOW = 12
-ZONE_EPSILON = 1.0
+
+def _is(kind, value) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,18 @@ class EpmSettings:
                     f"EpmSettings.{name} = {getattr(self, name)!r}; "
                     f"choose one of {', '.join(allowed)}"
                 )
-        if not self.alpha >= 0:
+        if not (_is(Real, self.alpha) and self.alpha >= 0):
             raise ValueError(f"EpmSettings.alpha = {self.alpha!r} must be 0 or more")
-        if not 1 <= self.min_turns <= self.max_turns:
+        if not isinstance(self.legacy_oscillation, bool):
             raise ValueError(
-                f"EpmSettings needs 1 <= min_turns <= max_turns, got "
-                f"{self.min_turns} and {self.max_turns}"
+                f"EpmSettings.legacy_oscillation = {self.legacy_oscillation!r}: "
+                "True or False"
+            )
+        whole = _is(Integral, self.min_turns) and _is(Integral, self.max_turns)
+        if not whole or not 1 <= self.min_turns <= self.max_turns:
+            raise ValueError(
+                f"EpmSettings needs whole numbers 1 <= min_turns <= max_turns, got "
+                f"{self.min_turns!r} and {self.max_turns!r}"
             )
 
     @classmethod
@@ -93,10 +101,6 @@ class EpmSettings:
         return cls(
             alpha=0.05, v_star="moving", legacy_oscillation=False, rounding="none"
         )
-
-    def with_(self, **changes) -> "EpmSettings":
-        """A copy with some switches changed."""
-        return replace(self, **changes)
 
 
 @dataclass(frozen=True)
@@ -155,25 +159,6 @@ class Batch:
         return Verdict(KINDS[self.kind[i]], LABELS[self.label[i]], turn or None)
 
 
-def zone_distance(P: np.ndarray) -> np.ndarray:
-    """Distance to the zone where every axis is at least -1: (..., 3) -> (...)."""
-    return norm(np.minimum(P + ZONE_EPSILON, 0.0))
-
-
-def dot(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Inner product over the last axis of 3 (written out: a short axis sums slowly)."""
-    return x[..., 0] * y[..., 0] + x[..., 1] * y[..., 1] + x[..., 2] * y[..., 2]
-
-
-def norm(x: np.ndarray) -> np.ndarray:
-    """Euclidean length over the last axis of 3: (..., 3) -> (...)."""
-    return np.sqrt(dot(x, x))
-
-
-def _safe_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
-
-
 def score_batch(p0, v, turns, settings: EpmSettings | None = None) -> Batch:
     """Score many dialogues at once.
 
@@ -216,25 +201,25 @@ def score_batch(p0, v, turns, settings: EpmSettings | None = None) -> Batch:
     logged = s.rounding == "logged"
     if s.v_star == "fixed":
         goal = -p0 / norm0[:, None]
-        goal = np.round(goal, 4) if logged else goal
+        goal = round_half_even(goal, 4) if logged else goal
         delta = dot(v, goal[:, None])
         projection = dot(P, goal[:, None])
     else:
         before = norm(P[:, :-1])
-        delta = -_safe_divide(dot(v, P[:, :-1]), before)
+        delta = -safe_divide(dot(v, P[:, :-1]), before)
         projection = np.empty(P.shape[:2])
         projection[:, 0] = -norm0
-        projection[:, 1:] = -_safe_divide(dot(P[:, 1:], P[:, :-1]), before)
+        projection[:, 1:] = -safe_divide(dot(P[:, 1:], P[:, :-1]), before)
     total = np.zeros(P.shape[:2])
     np.cumsum(delta, axis=1, out=total[:, 1:])
 
-    kind, label, turn = _verdicts(P, v, delta, total, projection, norm0, turns, s)
+    kind, label, turn = verdicts(P, v, delta, total, projection, norm0, turns, s)
     return Batch(
         turns=turns,
         inside=inside,
         P=P,
         v=v,
-        alignment=_safe_divide(delta, norm(v)),
+        alignment=safe_divide(delta, norm(v)),
         delta_energy=delta,
         total_energy=total,
         distance=zone_distance(P),
@@ -243,108 +228,6 @@ def score_batch(p0, v, turns, settings: EpmSettings | None = None) -> Batch:
         label=label,
         turn=turn,
     )
-
-
-def _slide(combine, x: np.ndarray, size: int) -> np.ndarray:
-    """`combine` over every window of `size` turns: (B, T) -> (B, T - size + 1)."""
-    n = x.shape[1] - size + 1
-    out = x[:, :n]
-    for k in range(1, size):
-        out = combine(out, x[:, k : k + n])
-    return out
-
-
-def _at_end(flags: np.ndarray, size: int) -> np.ndarray:
-    """Window flags placed at the turn at which each window ends: (B, T)."""
-    return np.pad(flags, ((0, 0), (size - 1, 0)))
-
-
-def _verdicts(P, v, delta, total, projection, norm0, turns, s: EpmSettings):
-    """First turn at which a rule fires, in the order of the code: success, failure,
-    timeout, oscillation. All (B, T) arrays below are indexed by turn - 1."""
-    B, T = delta.shape
-    if T == 0:
-        nothing = np.zeros(B, dtype=np.int64)
-        return nothing, nothing, nothing
-    number = np.arange(1, T + 1)
-    allowed = (number >= s.min_turns) & (number <= turns[:, None])
-    length = norm(P[:, 1:])
-    energy, along = total[:, 1:], projection[:, 1:]
-    need_energy, radius = norm0, s.alpha * norm0
-    if s.rounding == "logged":
-        # What the logs keep, and what their verdicts were taken from.
-        energy, along, length = (np.round(x, 2) for x in (energy, along, length))
-        delta = np.round(delta, 2)
-        need_energy, radius = np.round(need_energy, 2), np.round(radius, 2)
-
-    geometric = length <= radius[:, None]
-    positional = along >= -radius[:, None]
-    success = allowed & (energy >= need_energy[:, None]) & (geometric | positional)
-    collapse = allowed & _failure(delta, length, s)
-    timeout = np.broadcast_to(number == s.max_turns, (B, T)) & allowed
-    oscillation = np.zeros((B, T), dtype=bool)
-    if s.legacy_oscillation:
-        oscillation = allowed & _oscillation(P, v)
-
-    fired = np.select(
-        [success, collapse, timeout, oscillation],
-        [KINDS.index(k) for k in ("success", "collapse", "timeout", "oscillation")],
-        0,
-    )
-    over = (fired > 0).any(1)
-    first = (fired > 0).argmax(1)
-    rows = np.arange(B)
-    kind = np.where(over, fired[rows, first], 0)
-    label = np.where(geometric[rows, first], 1, 2) * (kind == KINDS.index("success"))
-    return kind, label, np.where(over, first + 1, 0)
-
-
-def _failure(delta, length, s: EpmSettings) -> np.ndarray:
-    """Directional collapse, stagnation and persistent regression, combined."""
-    nothing = np.zeros(delta.shape, dtype=bool)
-    if s.failure_rule == "none":
-        return nothing
-    T = delta.shape[1]
-    below = delta < 0
-    collapse = stagnation = regression = nothing
-    if T >= COLLAPSE_WINDOW:
-        run = _slide(np.logical_and, below, COLLAPSE_WINDOW)
-        collapse = _at_end(run, COLLAPSE_WINDOW)
-    if T >= REGRESSION_WINDOW:
-        many = _slide(np.add, below.astype(np.int8), REGRESSION_WINDOW) > (
-            REGRESSION_SHARE * REGRESSION_WINDOW
-        )
-        deep = _slide(np.add, delta, REGRESSION_WINDOW) < REGRESSION_SUM
-        regression = _at_end(many & deep, REGRESSION_WINDOW)
-    if T >= STAGNATION_WINDOW:
-        size = STAGNATION_WINDOW
-        mean = _slide(np.add, length, size) / size
-        n = mean.shape[1]
-        square = sum((length[:, k : k + n] - mean) ** 2 for k in range(size))
-        still = square < STAGNATION_SD**2 * (size - 1)
-        stagnation = _at_end(still, size)
-    if s.failure_rule == "readme":
-        return collapse | stagnation | regression
-    return collapse | (stagnation & regression)
-
-
-def _oscillation(P, v) -> np.ndarray:
-    """The detector of the predecessor code: the last 12 points stay in one place."""
-    size = OSCILLATION_WINDOW
-    n = v.shape[1] - size + 1
-    if n < 1:
-        return np.zeros(v.shape[:2], dtype=bool)
-    moved = _slide(np.add, _taxi(v), size)
-    far = zone_distance(P[:, 1:])
-    spread = _slide(np.maximum, far, size) - _slide(np.minimum, far, size)
-    hover = (spread < 2) & (_slide(np.add, far, size) > size)
-    net = _taxi(P[:, size:] - P[:, 1 : n + 1])
-    return _at_end((moved < 3) | hover | ((moved >= 3) & (net < 3)), size)
-
-
-def _taxi(x: np.ndarray) -> np.ndarray:
-    x = np.abs(x)
-    return x[..., 0] + x[..., 1] + x[..., 2]
 
 
 def score_trajectory(p0, increments, settings: EpmSettings | None = None) -> Trajectory:
@@ -361,8 +244,13 @@ def score_trajectory(p0, increments, settings: EpmSettings | None = None) -> Tra
     Raises:
         ValueError: wrong shapes, values that are not finite, or no deficit.
     """
-    v = np.asarray(increments, dtype=float).reshape(-1, 3)
-    b = score_batch(np.reshape(p0, (1, -1)), v[None], [len(v)], settings)
+    v = np.asarray(increments, dtype=float)
+    v = v.reshape(0, 3) if v.size == 0 else v
+    if v.ndim != 2 or v.shape[1] != 3 or np.shape(p0) != (3,):
+        raise ValueError(
+            f"need p0 (3,) and increments (T, 3): {np.shape(p0)}, {v.shape}"
+        )
+    b = score_batch(np.reshape(p0, (1, 3)), v[None], [len(v)], settings)
     return Trajectory(
         P=b.P[0],
         v=b.v[0],

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.scoring.epm import Batch, Trajectory, norm
+from helpers.scoring.epm import Batch, Trajectory, norm, round_half_even
+from helpers.scoring.rubric import MDEP_FIELDS, increments
 
 INDICES = ("RDI", "Etot", "Snet", "Rho", "Sproj", "Tau", "Rpos", "Align", "Pen")
 DIMENSIONS = {
@@ -74,8 +75,8 @@ def raw_batch(batch: Batch, levels, constants: str = "released") -> dict:
         constants: "released" or "paper".
 
     Raises:
-        ValueError: unknown constants, wrong shape, a missing level on a real turn, or
-            a dialogue without turns.
+        ValueError: unknown constants, wrong shape, a missing level on a real turn, a
+            dialogue without turns, or one that starts at the goal (r0 = 0).
     """
     if constants not in CONSTANTS:
         raise ValueError(f"constants = {constants!r}; choose released or paper")
@@ -96,8 +97,8 @@ def raw_batch(batch: Batch, levels, constants: str = "released") -> dict:
     delta, alignment = batch.delta_energy, batch.alignment
     energy = batch.total_energy[:, -1]
     if c.rounded:
-        delta, alignment = np.round(delta, 2), np.round(alignment, 4)
-        energy = np.round(energy, 2)
+        delta, energy = round_half_even(delta, 2), round_half_even(energy, 2)
+        alignment = round_half_even(alignment, 4)
     turns = batch.turns
     rows = turns + c.start_row
     start, end = batch.P[:, 0], batch.P[:, -1]
@@ -105,6 +106,8 @@ def raw_batch(batch: Batch, levels, constants: str = "released") -> dict:
         r0, r1 = batch.distance[:, 0], batch.distance[:, -1]
     else:
         r0, r1 = norm(start) + 1e-6, norm(end)
+    if not r0.all():
+        raise ValueError("a dialogue that starts at the goal has no distance to remove")
     net = level_sum if c.net_of == "levels" else batch.v.sum(-1)
     straight = norm(end - start)
     path = norm(batch.v).sum(1)
@@ -161,8 +164,11 @@ def indices(trajectory: Trajectory, levels, constants: str = "released") -> dict
     Returns:
         dict with RDI, Etot, Snet, Rho, Sproj, Tau, Rpos, Align, Pen (floats).
 
+    All turns count: cut a trajectory at its verdict first if it goes on after it.
+
     Raises:
-        ValueError: see `raw_batch`; also a dictionary without a field.
+        ValueError: see `raw_batch`; also a dictionary without a field, or a level that
+            the rubric does not have.
     """
     return {
         k: float(x[0]) for k, x in _one(indices_batch, trajectory, levels, constants)
@@ -175,8 +181,6 @@ def raw(trajectory: Trajectory, levels, constants: str = "released") -> dict:
 
 
 def _one(function, t: Trajectory, levels, constants: str):
-    from helpers.scoring.rubric import MDEP_FIELDS
-
     rows = []
     for turn, row in enumerate(levels, start=1):
         if isinstance(row, dict):
@@ -207,7 +211,13 @@ def _one(function, t: Trajectory, levels, constants: str):
             )
         },
     )
-    levels = np.array(rows, dtype=float).reshape(1, n, 6)
+    levels = np.array(rows, dtype=float)
+    levels = levels.reshape(0, 6) if n == 0 else levels
+    if levels.shape != (n, 6):
+        raise ValueError(f"levels need 6 fields a turn, got {levels.shape}")
+    if not np.isnan(levels).any():
+        increments(levels)  # raises for a level that the rubric does not have
+    levels = levels[None]
     return function(batch, levels, constants).items()
 
 
@@ -234,16 +244,17 @@ def summarise(list_of_indices) -> dict:
         dict with the nine means, Outcome, Efficiency, Stability, EPMQ and n.
 
     Raises:
-        ValueError: the list is empty or an index is missing or NaN: a dialogue that
-            failed is left out by the caller and counted, never averaged.
+        ValueError: the list is empty, or an index is missing or not finite: a dialogue
+            that failed is left out by the caller and counted, never averaged.
     """
     rows = list(list_of_indices)
     if not rows:
         raise ValueError("no dialogue to summarise")
     means = {}
     for name in INDICES:
-        column = np.array([row[name] for row in rows], dtype=float)
-        if np.isnan(column).any():
-            raise ValueError(f"{name} of dialogue {np.isnan(column).argmax()} is NaN")
+        column = np.array([row.get(name, np.nan) for row in rows], dtype=float)
+        if not np.isfinite(column).all():
+            first = int((~np.isfinite(column)).argmax())
+            raise ValueError(f"{name} of dialogue {first} is missing or not finite")
         means[name] = float(column.mean())
     return {**means, **composite(means), "n": len(rows)}

@@ -6,10 +6,11 @@ is the initial deficit P_0 on the axes C (cognitive), A (affective), P (proactiv
 MDEP-PR is rated once a turn: per axis a progress level 0..2 and a negative level
 -2..0, mapped to an increment by a table (not by adding the levels).
 
-Paper: EMPA, arXiv 2603.00552v1, section 3.4; items, units and the level table are in
+Paper: EMPA, arXiv 2603.00552v1; items, units and the level table are in
 the released configuration, and every released dialogue agrees with them.
 """
 
+from math import isfinite
 from numbers import Real
 
 import numpy as np
@@ -55,7 +56,7 @@ def _level(levels: dict, name: str, low: int, high: int) -> int:
     if name not in levels or levels[name] is None:
         raise LevelError(f"{name} has no level: an unrated item is not a zero")
     value = levels[name]
-    if not isinstance(value, Real) or value != value or value != int(value):
+    if not isinstance(value, Real) or not isfinite(value) or value != int(value):
         raise LevelError(f"{name} = {value!r}: a level is a whole number")
     if not low <= value <= high:
         raise LevelError(f"{name} = {value!r} is outside {low}..{high}")
@@ -80,7 +81,7 @@ def initial_deficit(levels: dict) -> np.ndarray:
     Raises:
         LevelError: an item is missing, unknown, not whole or out of range.
 
-    Paper: EMPA 3.4 and the released configuration (units 2/2/3 on C, 2/4/3 on A, P).
+    Paper: EMPA and its released configuration (units 2/2/3 on C, 2/4/3 on A, P).
     """
     _no_strangers(levels, IEDR_ITEMS)
     deficit = dict.fromkeys(AXES, 0.0)
