@@ -2,7 +2,7 @@
 # virtual environment in .venv first; both can be run again and again.
 PROFILE ?= laptop
 ARGS    ?=
-VENV    ?= .venv
+VENV    := .venv
 PYTHON  ?= $(shell command -v python3.11 || command -v python3)
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
@@ -43,12 +43,14 @@ env: $(READY)
 $(READY): requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "No python3 found: install Python 3.11 or name one, PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(v < (3, 11) and "Python %d.%d is too old: the kit needs 3.11 or newer. Name one with PYTHON=/path/to/python3.11" % v)'
-	@echo "Preparing $(VENV) (once; about a minute and 2 GB)"
+	@echo "Preparing $(VENV) (once; one to four minutes and 2 GB)"
+	@test ! -e $(VENV) || test -f $(VENV)/pyvenv.cfg || { echo "$(VENV) is not a virtual environment: move it away"; exit 1; }
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
 clean:
+	@test ! -e $(VENV) || test -f $(VENV)/pyvenv.cfg || { echo "$(VENV) is not a virtual environment: left alone"; exit 1; }
 	rm -rf $(VENV) runs .pytest_cache .ruff_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -174,4 +174,10 @@ def _printable(text: str) -> str:
 def _without_own_paths(text: str) -> str:
     """Take the project's and the home folder out of a text."""
     text = text.replace(f"{ROOT}{os.sep}", "")
-    return text.replace(f"{Path.home()}{os.sep}", "~/")
+    try:
+        home = Path.home()
+    except RuntimeError:  # no home folder: nothing to hide
+        return text
+    if home == Path(home.anchor):  # "/" would match in every path and every "//"
+        return text
+    return text.replace(f"{home}{os.sep}", "~/")

@@ -27,9 +27,10 @@ class Estimates:
 
     def __init__(self, profile: Profile, path: Path, planned: int):
         self.profile, self.path, self.planned = profile, path, planned
-        self.seconds = {}
-        if path.is_file():
+        try:
             self.seconds = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):  # none yet, or torn: estimates start over
+            self.seconds = {}
 
     def text(self, notebooks: list[Notebook]) -> str:
         """'0:12 (measured before)' for the notebooks together."""
@@ -135,5 +136,8 @@ def _go_on(argv: list[str], number: str) -> str:
             skip = True
         else:
             kept.append(word)
-    command = ["python", "-m", "helpers.reproduce", *kept, "--from", number]
+    python = Path(sys.executable)
+    if python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    command = [str(python), "-m", "helpers.reproduce", *kept, "--from", number]
     return shlex.join(command)

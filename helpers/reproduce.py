@@ -168,6 +168,8 @@ def _prepare(
     given, given_problems = _given(arguments)
     values, value_problems = assign(given, notebooks)
     out_dir = _folders(arguments)[0]
+    if out_dir.exists() and not out_dir.is_dir():
+        problems.append(f"--out {arguments.out}: that is a file, not a folder")
     if out_dir.is_relative_to(ROOT):  # no folder of this machine in a notebook
         out_dir = out_dir.relative_to(ROOT)
     own = {"PROFILE": arguments.profile, "OUT_DIR": str(out_dir)}
@@ -182,7 +184,8 @@ def _select(paths: list[Path], arguments) -> tuple[list[Path], list[str]]:
     known = ", ".join(numbers) or "none"
     twice = {n for n in numbers if numbers.count(n) > 1}
     problems = [f"Two notebooks have the number {n}: rename one" for n in sorted(twice)]
-    only = [n.strip().zfill(2) for n in (arguments.only or "").split(",") if n.strip()]
+    asked = "" if arguments.only is None else arguments.only
+    only = [n.strip().zfill(2) for n in asked.split(",") if n.strip()]
     start = arguments.start.zfill(2) if arguments.start else "00"
     for option, asked in (
         ("--only", only),
@@ -195,6 +198,8 @@ def _select(paths: list[Path], arguments) -> tuple[list[Path], list[str]]:
                 problems.append(
                     f"{option} {number}: that notebook {what}; known: {known}"
                 )
+    if arguments.only is not None and not only:
+        problems.append(f"--only {arguments.only!r} names no notebook; known: {known}")
     chosen = [
         p for p in paths if p.name[:2] >= start and (not only or p.name[:2] in only)
     ]

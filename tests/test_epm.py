@@ -91,7 +91,7 @@ def test_rows_after_the_end_never_matter():
 def test_array_code_and_plain_loop_agree_on_random_dialogues():
     p0, levels, turns = random_dialogues(n=300, seed=8)
     frame = pd.DataFrame({"turns": turns})
-    dialogues = Dialogues(frame, p0, levels, increments(levels), turns > 0)
+    dialogues = Dialogues(frame, p0, levels, increments(levels))
     ours = score_dialogues(dialogues)
     for plain, row in zip(as_lists(dialogues), ours.to_dict("records"), strict=True):
         verdict, nine = score(plain["p0"], plain["levels"])

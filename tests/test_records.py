@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from release_folder import release
 
-from helpers.data import records
+from helpers.data import empa_logs, records
 from helpers.data.records import (
     CASES,
     RATINGS,
@@ -140,6 +140,18 @@ def damage(path, value):
     [
         (("epj", "epm_params"), None, "unknown schema"),
         (("epj",), [], "unknown schema"),
+        (("total_turns",), "3", "total_turns is '3', not a number"),
+        (("epj", "trajectory"), 7, "wrong type"),
+        (("history", 3, "content"), 5, "turn 2: the reply is 5, not a text"),
+        (("epj", "trajectory", 2, "v_t"), [1, 0], "turn 2: v_t has 2 values"),
+        (("epj", "trajectory", 2, "v_t"), [3, 0, 0], "turn 2: v_t = .* contradicts"),
+        (("epj", "trajectory", 2, "epm", "E_total"), "x", "turn 2, E_total is 'x'"),
+        (("epj", "trajectory", 2, "mdep_analysis"), "good", "turn 2: a value has"),
+        (
+            ("epj", "trajectory", 2, "mdep_analysis"),
+            {"c": 1},
+            "turn 2: rated, but none",
+        ),
         (("script_id",), None, "key 'script_id' is missing"),
         (("termination_reason",), "the moon rose", "unknown termination reason"),
         (("epj", "trajectory", 2), None, "turn 2 is missing"),
@@ -155,12 +167,12 @@ def damage(path, value):
         (
             ("epj", "trajectory", 2, "mdep_analysis", "P_Prog_level"),
             "2",
-            "turn 2, P.Prog: level '2' is not a number",
+            "turn 2, P.Prog: level is '2', not a number",
         ),
         (
             ("epj", "trajectory", 2, "mdep_analysis", "C_Prog_level"),
             True,
-            "turn 2, C.Prog: level True is not a number",
+            "turn 2, C.Prog: level is True, not a number",
         ),
         (("epj", "trajectory", 1, "mdep_analysis"), None, "turn 1 moved without"),
         (("epj", "iedr_details", "filled_iedr", "A.2"), 4, "IEDR A.2: level 4"),
@@ -176,7 +188,7 @@ def test_a_damaged_log_is_named(path, value, message):
 def test_a_folder_that_is_no_clone_and_a_broken_file(tmp_path, capsys):
     assert main(["--release", str(tmp_path), "--out", str(tmp_path / "o")]) == 1
     assert "is this a clone of EMPA?" in capsys.readouterr().err
-    file = tmp_path / records.LOGS / "m" / "script_001_result.json"
+    file = tmp_path / empa_logs.LOGS / "m" / "script_001_result.json"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(synthetic())[:-20])
     assert main(["--release", str(tmp_path), "--out", str(tmp_path / "o")]) == 1
@@ -218,6 +230,15 @@ def at(column, value, row=100):
         (at("A_Prog", 0.5), "A_Prog is not one of 0..2"),
         (at("ending", "victory"), "unknown ending"),
         (at("judged", 0), "without a judgement"),
+        (at("judged", 2), "judged is not 0 or 1"),
+        (at("user_error", None), "user_error is not a number"),
+        (at("C_Prog", "two"), "C_Prog is not a number"),
+        (at("turn", "x"), "turn is not a number"),
+        (at("E_total", None), "E_total is not a number"),
+        (at("model", None), "model is empty"),
+        (at("label", "banana"), "a label belongs to a success|unknown label"),
+        (at("ending", "timeout"), "a label belongs to a success"),
+        (lambda f: f.iloc[:0], "no rows"),
         (lambda f: f.drop(index=100), r"turn \d+: turns are not 1, 2, 3"),
         (lambda f: f.drop(index=0), "003 turn 2: turns are not 1, 2, 3"),
         (lambda f: pd.concat([f[50:], f[:50]]), "turns are not|not together"),
@@ -269,6 +290,7 @@ def test_counts_of_the_committed_records():
     unrated = dialogues["judged"].min() == 0
     assert touched.sum() == 98 and unrated.sum() == 38
     assert (frame["judged"] == 0).sum() == 58
+    assert frame["guidance_error"].sum() == 149
     assert frame[["reply_error", "user_error"]].sum().tolist() == [86, 114]
     rated = frame[frame["judged"] == 1]
     assert rated[records.LEVELS].isna().sum().sum() == 14
@@ -290,3 +312,46 @@ def test_norms_of_the_release_are_those_of_the_levels():
     for case in read_release(release("empa"))[1].to_dict("records"):
         start = initial_deficit({item: case[item] for item in IEDR_ITEMS})
         assert abs(np.linalg.norm(start) - printed[case["case"]]) <= 0.005 + 1e-9
+
+
+def test_damaged_cases_are_named(tmp_path):
+    path = tmp_path / "empa_cases.csv"
+    frame = read_cases()
+    for change, message in (
+        (frame.assign(difficulty="Hardest"), "case 003: difficulty Hardest"),
+        (frame.assign(**{"A.2": 7}), "case 003: A.2 7"),
+        (pd.concat([frame, frame[:1]]), "a case twice"),
+        (frame[:0], "no cases"),
+        (frame.drop(columns="axis"), "column axis is missing"),
+    ):
+        change.to_csv(path, index=False)
+        with pytest.raises(RecordError, match=message):
+            read_cases(path)
+    for damage in (b"", b"\xff\xfe\x00bad", b'a,b\n"1,2\n3'):
+        path.write_bytes(damage)
+        with pytest.raises(RecordError, match="is not a table|is missing"):
+            read_cases(path)
+
+
+def test_the_stored_work_and_projection_of_every_turn():
+    """Rounded as the logs are, every stored value is met exactly."""
+    from helpers.scoring.epm import round_half_even
+    from helpers.scoring.replay import stack
+
+    ratings, cases = read_ratings(), read_cases()
+    dialogues = stack(ratings, cases)
+    batch = dialogues.score()
+    for b, row in enumerate(dialogues.frame.itertuples()):
+        log = json.loads(
+            (
+                release("empa")
+                / empa_logs.LOGS
+                / row.model
+                / f"script_{row.case}_result.json"
+            ).read_text()
+        )
+        stored = [r["epm"] for r in log["epj"]["trajectory"]]
+        work = round_half_even(batch.delta_energy[b, : row.turns], 2)
+        along = round_half_even(batch.projection[b, 1 : row.turns + 1], 2)
+        assert work.tolist() == [r["delta_E"] for r in stored[1:]], row
+        assert along.tolist() == [r["projection"] for r in stored[1:]], row

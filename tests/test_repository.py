@@ -1,8 +1,10 @@
 """What holds for the tree as a whole: set-up, directions, sizes, privacy."""
 
 import ast
+import os
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -112,20 +114,40 @@ def test_make_knows_its_targets():
     assert done.returncode == 0 and "-m pytest" in done.stdout
 
 
-def test_an_old_python_is_refused_in_one_line(tmp_path):
-    old = tmp_path / "python"
-    old.write_text(
-        "#!/bin/sh\necho 'Python 3.9 is too old: the kit needs 3.11' >&2\nexit 1\n"
-    )
-    old.chmod(0o755)
-    done = subprocess.run(
-        ["make", "env", f"PYTHON={old}", f"VENV={tmp_path / 'venv'}"],
-        cwd=ROOT,
+def make_env(tmp_path, script):
+    """`make env` in a copy of the Makefile, with a python made of a shell script."""
+    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    return subprocess.run(
+        ["make", "env", f"PYTHON={python}"],
+        cwd=tmp_path,
+        env={k: v for k, v in os.environ.items() if not k.startswith("MAKE")},
         capture_output=True,
         text=True,
     )
-    assert done.returncode != 0 and "too old" in done.stderr
-    assert not (tmp_path / "venv").exists()
+
+
+def test_an_old_python_is_refused_in_one_line(tmp_path):
+    # This python runs the check of the Makefile as if it were 3.9.
+    check = (
+        "exec \"$REAL\" -c \"import sys; sys.version_info = (3, 9, 1); exec('''$2''')\""
+    )
+    done = make_env(
+        tmp_path, f'REAL={sys.executable}; test "$1" = -c && {check}; exit 0'
+    )
+    assert done.returncode != 0 and "Python 3.9 is too old" in done.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_a_folder_that_is_no_environment_is_left_alone(tmp_path):
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "thesis.txt").write_text("dear")
+    done = make_env(tmp_path, "exit 0")
+    assert done.returncode != 0 and "not a virtual environment" in done.stdout
+    assert (tmp_path / ".venv" / "thesis.txt").read_text() == "dear"
 
 
 ADDRESS = re.compile(

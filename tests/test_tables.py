@@ -17,6 +17,8 @@ from helpers.reporting.tables import escape, format_number, half_up, to_markdown
         (38.55, 1, 38.6),
         (2.5, 0, 3.0),
         (1e20, 2, 1e20),
+        (1e27, 2, 1e27),
+        (float("inf"), 2, float("inf")),
         (np.float64(1.005), 2, 1.01),
         (7, 1, 7.0),
         (None, 2, None),
@@ -29,6 +31,7 @@ def test_half_up(value, digits, rounded):
 
 def test_format():
     assert format_number(1.0, 2) == "1.00"
+    assert format_number(-0.001, 2) == "0.00"
     assert format_number(None, 2) == "–" == format_number(np.nan, 0)
 
 

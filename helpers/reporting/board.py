@@ -1,9 +1,11 @@
 """EMPA's board as the README prints it: `python -m helpers.reporting.board`."""
 
+import sys
+
 import pandas as pd
 
 from helpers.data.published import load
-from helpers.data.records import read_cases, read_ratings
+from helpers.data.records import RecordError, read_cases, read_ratings
 from helpers.reporting.tables import half_up
 from helpers.scoring.epmq import INDICES
 from helpers.scoring.replay import board, score_dialogues, stack
@@ -22,15 +24,20 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(model=table["model"].map(names))
 
 
-def main() -> None:
-    dialogues = stack(read_ratings(), read_cases())
+def main() -> int:
+    try:
+        dialogues = stack(read_ratings(), read_cases())
+    except RecordError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     table = named(board(score_dialogues(dialogues)))
     print(f"EMPA board recomputed from {len(dialogues.frame)} released dialogues")
     print(f"{'model':<22}" + "".join(f"{name:>7}" for name in COLUMNS))
     for row in table.to_dict("records"):
         cells = "".join(f"{as_printed(row[name]):>7.1f}" for name in COLUMNS)
         print(f"{row['model']:<22}{cells}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -52,7 +52,7 @@ def t_adef20(e: Evidence):
 
 def t_pdef(e: Evidence):
     low = e.persona.loc[e.paper_models, "P-Def"].nsmallest(5).iloc[::-1]
-    found = f"{listed(low)}; EPM-Q cannot be negative"
+    found = f"{listed(low)} (test: below 5); EPM-Q cannot be negative"
     return found, verdict((low < 5).all())
 
 
@@ -73,7 +73,10 @@ def t_negative(e: Evidence):
 def t_rdi(e: Evidence):
     raw = e.raw.groupby("model")["RDI"].mean()["Llama 3.1 8B"]
     index = e.scores.groupby("model")["RDI"].mean()["Llama 3.1 8B"]
-    found = f"raw RDI {text(raw)} %; only the clipped index is small, {text(index)}"
+    found = (
+        f"raw RDI {text(raw)} % (test: within 5 of 0); "
+        f"only the clipped index is small: {text(index)}"
+    )
     return found, verdict(abs(raw) < 5)
 
 
@@ -87,13 +90,14 @@ def t_timeout(e: Evidence):
 def t_tau(e: Evidence):
     mean = e.raw.groupby("model")["Tau"].mean().loc[e.paper_models].nlargest(7)
     holds = "GPT-4o" in mean.index[:3]
-    return f"mean tau: {listed(mean, 2)}", verdict(holds)
+    return f"mean tau (test: among the top three): {listed(mean, 2)}", verdict(holds)
 
 
 def t_kimi(e: Evidence):
     spread = e.raw.groupby("model")["Etot"].std(ddof=1).nlargest(5)
     holds = spread["Kimi k2"] > 1.1 * spread.drop("Kimi k2").max()
-    return f"largest SD of E: {listed(spread, 2)}", verdict(holds)
+    found = f"largest SD of E (test: 1.1 x the next): {listed(spread, 2)}"
+    return found, verdict(holds)
 
 
 def _lowest(table: pd.DataFrame, model: str) -> tuple[str, float]:
@@ -112,12 +116,14 @@ def _at(e: Evidence, group: str) -> float:
 
 def t_doubao(e: Evidence):
     row = e.domain.loc["Doubao 1.5"].sort_values()
-    return listed(row), verdict((row[["Values", "Relations"]] < 5).all())
+    found = f"{listed(row)} (test: both below 5)"
+    return found, verdict((row[["Values", "Relations"]] < 5).all())
 
 
 def t_seed16(e: Evidence):
     row = e.persona.loc["Seed 1.6", ["C-Def", "A-Def", "P-Def"]]
-    return listed(row), verdict(row["C-Def"] > row.drop("C-Def").max() + 5)
+    found = f"{listed(row)} (test: 5 above both others)"
+    return found, verdict(row["C-Def"] > row.drop("C-Def").max() + 5)
 
 
 def t_arec(e: Evidence):
@@ -165,15 +171,15 @@ def d_redundant(e: Evidence):
     return found, verdict(gap < 0.01)
 
 
+def d_return(e: Evidence):
+    T = e.dialogues.turns
+    end = e.dialogues.score().P[np.arange(len(T)), T]
+    back = int((end == e.dialogues.p0).all(1).sum())
+    return f"occurs in {back} of {len(T)} logged dialogues", verdict(back > 0)
+
+
 def _tools(e: Evidence):
     return "seen by those who ran the tools; the kit holds no code of theirs", UNTESTED
 
 
 c_visualize = c_compare = c_evaluate = _tools
-
-
-def c_tau(e: Evidence):
-    T = e.dialogues.turns
-    end = e.dialogues.score().P[np.arange(len(T)), T]
-    back = int((end == e.dialogues.p0).all(1).sum())
-    return f"occurs in {back} of {len(T)} logged dialogues", UNTESTED

@@ -30,12 +30,6 @@ def assumptions():
         ax.text(0.0, y + 0.07, topic, va="center", fontsize=8, style="italic")
         look.box(ax, 0.17, y, 0.38, 0.14, agent, look.GREY)
         look.box(ax, 0.60, y, 0.40, 0.14, empathy, look.BLUE)
-        ax.annotate(
-            "",
-            xy=(0.60, y + 0.07),
-            xytext=(0.55, y + 0.07),
-            arrowprops={"arrowstyle": "->", "color": look.BLACK, "lw": 0.8},
-        )
     data = pd.DataFrame(ASSUMPTIONS, columns=["topic", "agent benchmark", "empathy"])
     return figure, data
 
@@ -102,10 +96,10 @@ def storyboard(t: Trajectory, levels: np.ndarray, title: str):
     )
     need = -t.projection[0]
     ax.axhline(need, color=look.BLACK, linewidth=0.8, linestyle="--")
-    ax.text(0.5, need - 1, "energy needed", va="top", fontsize=7)
+    ax.text(0.5, need - 1, "energy needed for success", va="top", fontsize=7)
     ax.axhline(0, color=look.BLACK, linewidth=0.6)
     ax.set_xlabel("turn")
-    ax.set_ylabel("points")
+    ax.set_ylabel("levels, or rubric points")
     ax.set_title(title)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_ylim(min(t.total_energy.min(), 0) - 6, max(scalar.max(), need) + 22)

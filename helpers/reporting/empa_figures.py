@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.ticker import MaxNLocator
 
 from helpers.reporting import figures as look
 
@@ -18,22 +19,24 @@ LEVEL = ["Low", "Medium", "High"]
 
 RAW_PANELS = {
     "RDI": "RDI: distance\nremoved (%)",
-    "Etot": "E: total\nenergy",
-    "Snet": "S: net\nlevel sum",
-    "Snet/turn": "S / T: the release\ndraws it as ρ",
-    "Etot/turn": "E / T: the ρ\nof the text",
-    "Sproj": "mean work\nper turn",
+    "Etot": "E: total energy\n(points)",
+    "Snet": "S: net level\nsum (levels)",
+    "Snet/turn": "S / T, drawn as ρ\n(levels a turn)",
+    "Etot/turn": "E / T, the ρ of the\ntext (points a turn)",
+    "Sproj": "mean work\n(points a turn)",
     "Tau": "τ: path over\ndisplacement",
     "Rpos": "turns\nforward (%)",
-    "Align": "mean\ncosine",
-    "Pen": "penalty\nper turn",
+    "Align": "mean cosine\n(no unit)",
+    "Pen": "penalty\n(levels a turn)",
 }
 
 
 def ending_of(scores: pd.DataFrame) -> pd.Series:
-    """The logged ending with the label of a success: one of ENDINGS."""
-    label = scores["label"].map(lambda x: f", {x}" if isinstance(x, str) else "")
-    return scores["ending"] + label
+    """The replayed ending with the label of a success: one of ENDINGS."""
+    label = scores["verdict_label"].map(
+        lambda x: f", {x}" if isinstance(x, str) else ""
+    )
+    return scores["kind"] + label
 
 
 def case_structure(cases: pd.DataFrame, labels: pd.DataFrame):
@@ -45,7 +48,7 @@ def case_structure(cases: pd.DataFrame, labels: pd.DataFrame):
         ("threshold", cases["threshold"], LEVEL),
     ]
     figure, axes = look.grid(
-        1, 5, 2.3, sharey=True, gridspec_kw={"width_ratios": [3, 4, 6, 3, 3.6]}
+        1, 5, 2.6, sharey=True, gridspec_kw={"width_ratios": [3, 4, 6, 3, 3.6]}
     )
     counts = []
     for ax, (name, column, order) in zip(axes[0], panels, strict=False):
@@ -72,7 +75,7 @@ def case_structure(cases: pd.DataFrame, labels: pd.DataFrame):
             for axis, n in zip("CAP", number, strict=True)
         ]
     ax.set_title("priority of need")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), handlelength=0.8)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=0.8)
     axes[0][0].set_ylabel("cases (of 30)")
     axes[0][0].set_ylim(0, 33)
     for ax in axes[0]:
@@ -144,6 +147,7 @@ def raw_metrics(raw: pd.DataFrame, names: pd.Series):
         if mean[column].min() < 0:
             ax.axvline(0, color=look.BLACK, linewidth=0.6)
         ax.set_title(title, fontsize=7.5)
+        ax.xaxis.set_major_locator(MaxNLocator(4))
         ax.set_yticks(y, names, fontsize=7)
     long = mean.stack().rename("mean").to_frame().join(sd.stack().rename("SD"))
     long = long.rename_axis(["model", "metric"]).reset_index()
@@ -151,6 +155,7 @@ def raw_metrics(raw: pd.DataFrame, names: pd.Series):
 
 
 VIEWS = (("C", "A"), ("C", "P"), ("A", "P"), ("turn", "distance"))
+SPAN = {"C": (-62, 32), "A": (-110, 32)}  # of x; the y axes are all like A
 
 
 def trajectory_grid(dialogues, batch, scores: pd.DataFrame, names: pd.Series):
@@ -171,24 +176,27 @@ def trajectory_grid(dialogues, batch, scores: pd.DataFrame, names: pd.Series):
                     xy = P[:, "CAP".index(x)], P[:, "CAP".index(y)]
                 colour = look.ENDING_COLOUR[ending[b]]
                 # As pixels also in the SVG: ten thousand points would weigh megabytes.
-                ax.plot(*xy, color=colour, linewidth=0.5, alpha=0.7, rasterized=True)
+                ax.plot(*xy, color=colour, linewidth=0.7, alpha=0.7, rasterized=True)
             if x == "turn":
                 ax.set_xlim(0, 46)
                 ax.set_ylim(0, 130)
             else:
-                ax.set_xlim(-110, 40)
-                ax.set_ylim(-110, 40)
+                ax.set_xlim(*SPAN[x])
+                ax.set_ylim(*SPAN["A"])
+                ax.plot(0, 0, "*", color=look.BLACK, markersize=4, zorder=3)
                 ax.axhline(0, color=look.BLACK, linewidth=0.4)
                 ax.axvline(0, color=look.BLACK, linewidth=0.4)
-            ax.tick_params(labelsize=5.5, pad=0)
+            ax.tick_params(labelsize=6, pad=0)
             if row < 7:
                 ax.set_xticklabels([])
             else:
                 ax.set_xlabel(x, fontsize=7)
             if row == 0:
-                ax.set_title(y if x == "turn" else f"{y} over {x}", fontsize=7)
+                ax.set_title(
+                    "to the zone" if x == "turn" else f"{y} (up), {x}", fontsize=7
+                )
             if j == 0:
-                ax.set_ylabel(name.replace(" ", "\n", 1), fontsize=6.5)
+                ax.set_ylabel(name.replace(" ", "\n", 1), fontsize=7)
             elif x != "turn":
                 ax.set_yticklabels([])
     handles = [

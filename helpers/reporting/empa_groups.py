@@ -84,8 +84,9 @@ def group_means(
     return pd.DataFrame(rows)
 
 
-def group_bars(means: pd.DataFrame, other: pd.DataFrame | None = None):
-    """One panel a group, one bar a model; `other` means are marked by diamonds."""
+def group_bars(means: pd.DataFrame, other: pd.DataFrame | None = None, names=()):
+    """One panel a group, one bar a model; `other` means are marked by diamonds, and
+    `names` says what the two are."""
     groups = list(means["group"].unique())
     figure, axes = look.grid(2, 3, 5.6, sharex=True, sharey=True)
     for ax, group in zip(axes.flat, groups, strict=True):
@@ -97,6 +98,11 @@ def group_bars(means: pd.DataFrame, other: pd.DataFrame | None = None):
         ax.set_title(f"{group} (n = {part['n'].iloc[0]})")
     for ax in axes[1]:
         ax.set_xlabel("EPM-Q (points)")
+    if other is not None:
+        bar = plt.Rectangle((0, 0), 1, 1, color=look.BLUE, label=names[0])
+        style = {"marker": "D", "color": look.BLACK, "markersize": 3, "linestyle": ""}
+        mark = plt.Line2D([], [], label=names[1], **style)
+        figure.legend(handles=[bar, mark], loc="outside upper center", ncols=2)
     return figure, means
 
 
@@ -106,7 +112,7 @@ def group_radars(means: pd.DataFrame):
     table = means.pivot(index="model", columns="group", values="estimate")[groups]
     table = table.loc[means["model"].unique()]
     figure, axes = plt.subplots(
-        4, 4, figsize=(look.WIDTH, 8.6), subplot_kw={"projection": "polar"}
+        4, 4, figsize=(look.WIDTH, 9.0), subplot_kw={"projection": "polar"}
     )
     for ax, (name, row) in zip(axes.flat, table.iterrows(), strict=True):
         look.radar(ax, row.to_numpy(), groups, 115, name)

@@ -105,6 +105,19 @@ def snet(e: Evidence):
     ), DIFFERS
 
 
+def weights(e: Evidence):
+    table = board(e.scores).set_index("model")
+    printed = load("empa_table7").query("column == 'EPMQ'").set_index("row")["value"]
+    gaps = []
+    for weight in ((0.4, 0.2, 0.4), (0.4, 0.3, 0.3)):
+        parts = table[["Outcome", "Efficiency", "Stability"]].loc[printed.index]
+        gaps.append(text((parts @ np.array(weight) - printed).abs().max(), 2))
+    return (
+        f"largest gap to Table 7: {gaps[0]} with the first, {gaps[1]} with the last",
+        (DIFFERS),
+    )
+
+
 def models(e: Evidence):
     return f"{e.scores['model'].nunique()} models in the logs", DIFFERS
 

@@ -116,13 +116,13 @@ def radar(ax, values: Sequence[float], names: Sequence[str], top: float, title: 
     ax.plot(closed, np.r_[values, values[0]], color=BLUE, linewidth=1.1)
     ax.plot(angle, values, "o", color=BLUE, markersize=2)
     ax.set_ylim(0, top)
-    ax.set_yticks([50, 100])
-    ax.set_yticklabels([])
+    ax.set_yticks([50, 100], ["50", "100"], fontsize=5.5, color=GREY)
+    ax.set_rlabel_position(30)
     ax.set_xticks(angle, names, fontsize=6)
-    ax.tick_params(pad=-3)
+    ax.tick_params(axis="x", pad=-2)
     ax.grid(color="#CFCFCF", linewidth=0.5)
     ax.spines["polar"].set_visible(False)
-    ax.set_title(f"{title}: {np.mean(values):.0f}", pad=7)
+    ax.set_title(f"{title}\nmean of axes {np.mean(values):.0f}", pad=7)
 
 
 def box(ax, x, y, width, height, text: str, colour: str, size: float = 8) -> None:

@@ -41,9 +41,8 @@ def stack_dialogues(dialogues: Iterable[Dialogue], name: str) -> Dialogues:
             "turns": [len(d.turns) for d in kept],
         }
     )
-    rated = np.arange(T) < frame["turns"].to_numpy()[:, None]
     p0 = np.array([d.initial_position for d in kept], dtype=float)
-    return Dialogues(frame, p0, levels, increments(levels), rated)
+    return Dialogues(frame, p0, levels, increments(levels))
 
 
 def own_row(

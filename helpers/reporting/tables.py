@@ -6,6 +6,7 @@ rounded half-up on the decimal value; so are the kit's.
 """
 
 from decimal import ROUND_HALF_UP, Decimal
+from math import isfinite
 from numbers import Integral, Real
 
 import pandas as pd
@@ -25,8 +26,12 @@ def half_up(value, digits: int):
     """
     if value is None or pd.isna(value):
         return None
+    value = float(value)
+    if not isfinite(value) or abs(value) >= 1e15:  # no digits after the point are known
+        return value
     step = Decimal(1).scaleb(-digits)
-    return float(Decimal(repr(float(value))).quantize(step, rounding=ROUND_HALF_UP))
+    rounded = Decimal(repr(value)).quantize(step, rounding=ROUND_HALF_UP)
+    return float(rounded) + 0.0  # no negative zero
 
 
 def format_number(value, digits: int = 2) -> str:

@@ -21,7 +21,7 @@ def norm(x: np.ndarray) -> np.ndarray:
 
 
 def round_half_even(x: np.ndarray, digits: int) -> np.ndarray:
-    """Round as Python's `round` does, which is what the released logs were written with.
+    """Round as Python's `round` does; the released logs were written with it.
 
     NumPy scales, rounds and scales back, so a value just below a tie can go up.
     """

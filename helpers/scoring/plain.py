@@ -4,8 +4,8 @@ The same equations as `epm` and `epmq` under the released settings, written the 
 would work them out on paper. Tests hold the array code against this one, and the bench
 uses it as the loop that the array code replaces.
 
-Paper: EMPA, arXiv 2603.00552v1, equations 2 to 5 and appendix 9; constants and detectors of
-the released code.
+Paper: EMPA, arXiv 2603.00552v1, equations 2 to 5 and appendix 9; constants and
+detectors of the released code.
 """
 
 from math import hypot, sqrt

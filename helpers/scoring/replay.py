@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from helpers.data.records import LEVELS
+from helpers.data.records import LEVELS, RecordError
 from helpers.scoring.epm import KINDS, LABELS, Batch, EpmSettings, score_batch
 from helpers.scoring.epmq import INDICES, composite, indices_batch, raw_batch
 from helpers.scoring.rubric import IEDR_ITEMS, increments, initial_deficit
@@ -19,14 +19,13 @@ class Dialogues:
 
     frame: one row a dialogue (model, case, turns, logged ending and label, number of
         unrated turns and of error strings). p0 (B, 3); levels (B, T, 6) with 0 for an
-        unrated level, as the released code counts it; v (B, T, 3); rated (B, T).
+        unrated level, as the released code counts it; v (B, T, 3).
     """
 
     frame: pd.DataFrame
     p0: np.ndarray
     levels: np.ndarray
     v: np.ndarray
-    rated: np.ndarray
 
     @property
     def turns(self) -> np.ndarray:
@@ -49,8 +48,9 @@ def stack(ratings: pd.DataFrame, cases: pd.DataFrame) -> Dialogues:
     given = ratings[LEVELS].to_numpy(dtype=float, na_value=np.nan)
     levels = np.zeros((len(first), T, 6))
     levels[row, turn - 1] = np.nan_to_num(given)
-    rated = np.zeros((len(first), T), dtype=bool)
-    rated[row, turn - 1] = ratings["judged"].to_numpy() == 1
+    unknown = sorted(set(ratings["case"]) - set(cases["case"]))
+    if unknown:
+        raise RecordError(f"case {unknown[0]} is rated, but not among the cases")
     deficits = {
         case["case"]: initial_deficit({item: case[item] for item in IEDR_ITEMS})
         for case in cases.to_dict("records")
@@ -66,7 +66,6 @@ def stack(ratings: pd.DataFrame, cases: pd.DataFrame) -> Dialogues:
         p0=np.array([deficits[case] for case in frame["case"]]),
         levels=levels,
         v=increments(levels),
-        rated=rated,
     )
 
 
