@@ -12,6 +12,7 @@ dialogues (fact sheet of RLVER, A10).
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from helpers.agents.acts import Act
 from helpers.agents.emotion import EmotionRules, state
@@ -20,7 +21,9 @@ from helpers.agents.roles import Message, stream
 from helpers.agents.scripted import ScriptedUser, Temper
 from helpers.data import slots
 from helpers.data.scenarios import Scenario
-from helpers.sandbox.dialogue import Dialogue
+
+if TYPE_CHECKING:
+    from helpers.sandbox.dialogue import Dialogue
 
 # RLVER Table 3 (printed).
 ACCEPTANCE = {"vanilla": 0.524, "challenging": 0.331}
@@ -138,7 +141,7 @@ class StepRow:
     sage: tuple[float, ...] | None
 
 
-def step_table(dialogues: Iterable[Dialogue]) -> list[StepRow]:
+def step_table(dialogues: Iterable["Dialogue"]) -> list[StepRow]:
     """Emotion steps overall, by state before the step, and their persistence.
 
     Dialogues that failed are left out. Changes are taken after clipping, so a step that

@@ -24,6 +24,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from helpers.agents import free_text_cues as cues
@@ -46,16 +47,17 @@ _SLOT_WORDS = {
 }
 _YOU = re.compile(cues.YOU)
 _OTHER = re.compile(rf"\b(?:{cues.OTHERS}|someone|everyone|people)\b")
-_VERB = re.compile(
-    r"'(?:re|s|m|ve|d|ll)\b|\b(?:am|is|are|was|were|be|been|have|has|had|do|does|did|"
-    r"can|could|may|might|must|should|will|would|got|get|feel|felt|sound|seem|look|"
-    r"\w+ed|\w+ing|went|told|said|left|keep|kept|made|make|makes|put|took|take|try|"
-    r"tell|talk|go|ask|call|write|know|think|mean|need|want|stop|grow|stay|happens|"
-    r"heals|forgot|calm|forget|envy|stuck|wait)\b"
-)
+# Small words and common verbs: a sentence has some, a list of slot words has none.
 _SMALL = frozenset(
-    "a an the and or but so to of in on at it us i you he she they".split()
+    (
+        "a an the and or but so to of in on at it its us i me my you your he him "
+        "his she her they them their we our that this there what how who when where "
+        "why which not no if with for from by as than then too very just maybe "
+        "perhaps all any some am is are was were be been have has had do does did "
+        "can could may might must should will would like really everyone someone"
+    ).split()
 )
+_CONTRACTION = re.compile(r"\w'(?:re|s|m|ve|d|ll|t)\b")
 
 # If the first act is read in a sentence, the others are taken as a part of it. Applied
 # from top to bottom; an act that is already explained explains no more.
@@ -96,24 +98,22 @@ def sentences(text: str) -> list[str]:
     return found + ([rest] if rest else [])
 
 
+@lru_cache(maxsize=8192)
 def is_sentence(sentence: str) -> bool:
-    """Whether it reads as language: a verb, or a short exclamation of common words.
-
-    A pile of content words without a verb and without small words is none.
-    """
+    """Whether it reads as language: a fifth of its words are small ones, or it is a
+    short exclamation with a cue. A pile of content words is none."""
     words = _WORD.findall(sentence)
-    if not words:
-        return False
-    small = bool(_SMALL & set(words))
-    return bool(_VERB.search(sentence)) or (
-        _any_cue(sentence) if small or len(words) <= 6 else False
-    )
+    small = sum(w in _SMALL or bool(_CONTRACTION.search(w)) for w in words)
+    if words and small >= len(words) / 5:
+        return True
+    return 0 < len(words) <= 6 and _any_cue(sentence)
 
 
 def _any_cue(sentence: str) -> bool:
     return any(c.search(sentence) for table in _CUES.values() for c in table)
 
 
+@lru_cache(maxsize=8192)
 def acts_of(sentence: str) -> tuple[Act, ...]:
     """The acts of a sentence (in normal form): read as a whole, then by its parts."""
     if not is_sentence(sentence):
@@ -137,6 +137,8 @@ def _acts_in(sentence: str) -> tuple[Act, ...]:
     found = {kind: _slots_in(kind, sentence) for kind in ("reflect", "name", "affirm")}
     if found["reflect"] and (you or _OTHER.search(sentence)):
         kinds.add("reflect")
+    if _topic(sentence) and _HEAVY.search(sentence):
+        kinds.add("reflect")
     if found["name"] and _names_feeling(sentence):
         kinds.add("name")
     if found["affirm"] and (you or "it took" in sentence):
@@ -158,6 +160,7 @@ def _slots_in(kind: str, sentence: str) -> list[str]:
     return [key for key, words in table.items() if words.search(sentence)]
 
 
+_HEAVY = re.compile(r"\b(?:a lot|so much|hard|difficult|tough|heavy|weighs)\b")
 _FEELING = re.compile(
     r"\b(?:that|it|this) (?:must|sounds?|feels?|seems?|looks?)\b.*|\bi (?:sense|hear|"
     r"notice|see|wonder)\b.*|\bthere (?:is|'s)\b.*|^(?:sounds?|feels?|seems?|must|is"

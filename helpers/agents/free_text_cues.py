@@ -176,8 +176,9 @@ ADVISE = (
     r" about|why (?:don't|not)|have you tried|have you thought of|it (?:may|might"
     r"|could) "
     r"help to|let's|it helps|would do you good)\b",
-    r"^(?:maybe |just |please |perhaps |so |then )*(?:try|go|get|take|drink|ask|call|"
-    r"phone|write|talk to|make|see|join|eat|sleep|rest|plan|book|speak to)\b(?! over)",
+    r"^(?!take your time)(?:maybe |just |please |perhaps )*(?:try|go|get|take|drink"
+    r"|ask|call|walk|phone|write|talk to|make|see|join|eat|sleep|rest|plan|book"
+    r"|speak to)\b(?! over)",
     r"you should (?:just |maybe |really |try |probably )*(?:to )?(?:call|write|rest"
     r"|walk|"
     r"plan|ask|sleep|talk|see|get (?:some|help)|go|take|try|speak|phone|tell)\b",
@@ -204,7 +205,7 @@ PLATITUDE = (
 )
 
 DISMISS = (
-    r"(?:no|not (?:such )?a|not that) (?:big |huge )?(?:deal|serious|deep|bad)\b"
+    r"(?:no|not (?:such )?a|not that) (?:big |huge )?(?:deal|thing|serious|deep|bad)\b"
     r"|n(?:'t|ot) (?:think (?:that )?(?:this|it) is )?(?:as|so|that) (?:serious|bad|"
     r"deep|terrible)|no big deal|it's nothing",
     r"(?:could|might) be worse|ha(?:ve|d) it worse|(?:far|much|had it) worse"

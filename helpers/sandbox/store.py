@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from helpers.files import write_atomically
 from helpers.sandbox.dialogue import Dialogue, RecordError
 
 log = logging.getLogger(__name__)
@@ -55,19 +56,6 @@ def settings_diff(old: Any, new: Any, where: str = "") -> list[str]:
                 lines += settings_diff(old[key], new[key], name)
         return lines
     return [] if old == new else [f"{where}: {old!r} -> {new!r}"]
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a whole file, or leave the old one whole."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "w", encoding="utf-8") as f:
-            f.write(text)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_dialogues(path: Path | str) -> Iterator[Dialogue]:
@@ -138,7 +126,7 @@ class DialogueStore:
         self._cases: dict[tuple[str, int], tuple[int, bool]] = {}
         self._lock = Lock()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = open(self.path, "ab")
+        self._file = open(self.path, "ab", buffering=0)
         try:
             self._claim()
             self._check_settings(settings)
@@ -203,9 +191,16 @@ class DialogueStore:
             self._cases[case] = dialogue.attempt, failed
 
     def _write(self, data: bytes) -> None:
-        self._file.write(data)
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """All of it, on disk; a write that fails part way is taken back."""
+        before = self.path.stat().st_size
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
+        except OSError:
+            os.truncate(self.path, before)
+            raise
 
     def attempt(self, scenario_id: str, repeat: int) -> tuple[int, bool] | None:
         """(last attempt, whether it failed) of a case, None if it was never run."""
