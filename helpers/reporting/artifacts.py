@@ -148,9 +148,7 @@ class Register:
         with matplotlib.rc_context({"svg.hashsalt": artifact_id}):
             for kind, metadata in (("svg", {"Date": None}), ("png", {})):
                 stream = io.BytesIO()
-                figure.savefig(
-                    stream, format=kind, metadata=metadata, bbox_inches=area
-                )
+                figure.savefig(stream, format=kind, metadata=metadata, bbox_inches=area)
                 contents[kind] = stream.getvalue()
         plt.close(figure)
         body = f"![{artifact_id}]({artifact_id}.svg)\n"

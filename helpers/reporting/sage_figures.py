@@ -86,7 +86,7 @@ def emotion_and_tokens(points: pd.DataFrame, named: pd.DataFrame, curves: pd.Dat
         right.plot([last, last + 0.6], [value, end], color=look.LIGHT, linewidth=0.6)
         right.text(last + 0.7, end, f"{name} {value:.0f}", va="center", fontsize=6.3)
     right.axhline(START, color=look.GREY, linestyle="--", linewidth=0.8)
-    right.set_xlim(0, 15)
+    right.set_xlim(0, 16.5)
     right.set_xticks(range(0, 10, 3))
     right.set_ylim(10, 88)
     right.set_xlabel("reply")
