@@ -46,7 +46,7 @@ class Marks:
                 self.levels[name], self.evidence[name] = level, why
 
     def credit(self, act: Act, gap: int = 1) -> int:
-        """How often this act and slot were paid so far, or -1 if it earns no more.
+        """How often this act and slot were paid before, or -1 if it earns no more.
 
         gap: turns that must lie between two credits of the kind.
         """
@@ -55,7 +55,9 @@ class Marks:
         last = mind.last_paid.get(act.kind)
         recent = last is not None and mind.turn + 1 - last < gap
         spent = mind.paid_kind[act.kind] >= CAPS[act.kind]
-        if recent or spent or (act.slot is not None and times >= SLOT_CAP):
+        full = act.slot is not None and times >= SLOT_CAP
+        now = any((a.kind, a.slot) == (act.kind, act.slot) for a in self.credited)
+        if recent or spent or full or now:
             return -1
         self.credited.append(act)
         return times

@@ -40,6 +40,8 @@ PLAY = {
     "emotion": (EmotionRules.sage(), 9),
 }
 
+BEAM = 6
+
 
 @dataclass(frozen=True)
 class Arena:
@@ -81,8 +83,8 @@ class Arena:
 
 
 def best_constant(arena: Arena, score: str, cards: Sequence[Scenario]) -> str:
-    """The constant reply that earns most: all single clauses, then the ten best each
-    extended by every clause without a slot, then once more."""
+    """The constant reply that earns most: all single clauses, then the best of them
+    (`BEAM`) each extended by every clause without a slot, then once more."""
 
     def mean(text: str) -> float:
         return float(arena.gains(score, Line(text), cards).mean())
@@ -91,7 +93,7 @@ def best_constant(arena: Arena, score: str, cards: Sequence[Scenario]) -> str:
     ranked = sorted(((mean(text), text) for text in CLAUSES), reverse=True)
     best = ranked[0]
     for _ in range(2):
-        longer = {f"{t} {c}" for _, t in ranked[:10] for c in free if c not in t}
+        longer = {f"{t} {c}" for _, t in ranked[:BEAM] for c in free if c not in t}
         ranked = sorted(((mean(text), text) for text in longer), reverse=True)
         best = max(best, ranked[0])
     return best[1]

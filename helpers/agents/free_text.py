@@ -5,13 +5,16 @@ user's hidden state move. Every decision is a regular expression in `free_text_c
 nothing is learned. Sentences are read one by one; an act is named when one of its cues
 is there and no stronger act of the same sentence explains it.
 
-Blind spots, measured by `confusion` on the trap rows of `data/labelled/acts.csv`:
+Measured (tests/test_free_text.py): macro F1 over acts 0.99 on the three styles that the
+cues were built on, 0.67 on a fourth style held out from them, 0.92 on all. So expect a
+third of the acts of a new writer to be missed. Sentences and cues have one author.
 
-- sarcasm ("you're a real genius") is read as what it says;
-- polite dismissal that avoids the usual phrases ("that is certainly one way to feel")
-  is not seen;
-- negation is handled only in fixed frames ("not your fault", "i am not saying that you
-  are overreacting"); a freely negated act is often read as the act;
+Blind spots, with the sentences of `data/labelled/acts.csv` that are read rightly:
+
+- sarcasm (2 of 4): "you're a real genius" is read as what it says;
+- polite dismissal (2 of 6): "that is certainly one way to feel" is not seen;
+- negation (7 of 8) is handled only in fixed frames ("not your fault", "i am not saying
+  that you are overreacting"); a freely negated act is often read as the act;
 - a feeling or an event in words outside the lists is missed, and so is irony, idiom and
   everything that needs the context.
 

@@ -36,10 +36,11 @@ class Temper:
     score = weights . v_t + hit (the reply served the hidden intention) or - miss (it
     did not) - idle (no progress on any axis) + warmth (generic kindness) + shift[state]
     (the benevolence of states A and S not for idle replies) + the dialogue's own mood
-    (-0.5, 0 or 0.5). Steps: +10 from delight_at, +5 from accept_at, -10 below hurt_at,
+    (uniform in +-0.75). Steps: +10 from delight_at, +5 from accept_at, -10 below hurt_at,
     else -5. These steps fill the released SAGE dialogues (fact sheet of RLVER, A10).
     accept_at alone is fitted: a fixed mixed set of replies is accepted about as often
-    as RLVER's Table 3 reports (`helpers.agents.calibration.acceptance`).
+    as RLVER's Table 3 reports (`helpers.agents.calibration.acceptance`). No step is
+    larger than 10, so the unclipped scale of RLVER's training changes nothing here.
 
     weights: on C, A, P, by family of the intention. frankness: share of lines that show
     the reaction that was felt (Table 3, expression level). reserved: never reveals the
@@ -66,11 +67,11 @@ _SHIFT = {"S": 2.0, "A": 2.0, "B": 0.0, "C": -1.0, "F": -1.0}
 
 VANILLA = Temper(
     name="vanilla", grammar="first", weights=_WEIGHTS, hit=1.5, miss=0.0, idle=3.0,
-    warmth=1.0, shift=_SHIFT, delight_at=8.0, accept_at=-2.1, hurt_at=-9.5,
+    warmth=1.0, shift=_SHIFT, delight_at=8.0, accept_at=-1.4, hurt_at=-9.5,
     frankness=0.786, reserved=False,
 )  # fmt: skip
 CHALLENGING = replace(
-    VANILLA, name="challenging", miss=1.0, warmth=0.0, accept_at=-0.6, frankness=0.636,
+    VANILLA, name="challenging", miss=1.0, warmth=0.0, accept_at=-0.2, frankness=0.636,
     reserved=True,
 )  # fmt: skip
 # The user held out from training: other words, clues and weights.
@@ -127,12 +128,12 @@ class ScriptedUserSession:
     """One dialogue of a scripted user. `mind` is the hidden state, open to audits."""
 
     def __init__(self, user: ScriptedUser, card: Scenario, seed: int):
-        self._user, self._random = user, stream(seed, "user")
+        self._user, self._random = user, stream(seed, f"user/{card.id}")
         self._family = card.family
         secrets = Secrets.of(card, user.temper.grammar)
         self.mind = Mind.new(secrets, user.temper.reserved)
         self.emotion = user.rules.start
-        self._mood = self._random.choice((-0.5, 0.0, 0.5))
+        self._mood = self._random.uniform(-0.75, 0.75)
         self._reaction = "cool"
 
     def opening(self) -> Utterance:

@@ -7,7 +7,7 @@ same records. Stored as JSON Lines by `helpers.sandbox.store`.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from helpers.agents.roles import Outcome
@@ -128,8 +128,11 @@ class Dialogue:
 
     def to_json(self) -> str:
         """One line of JSON, without the line end."""
+        data = _plain(self)
+        data["turns"] = [_plain(turn) for turn in self.turns]
+        data["failure"] = self.failure and _plain(self.failure)
         return json.dumps(
-            asdict(self), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+            data, ensure_ascii=False, allow_nan=False, separators=(",", ":")
         )
 
     @classmethod
@@ -156,6 +159,11 @@ class Dialogue:
         if data.get("failure") is not None:
             data["failure"] = _make(Failure, data["failure"])
         return _make(cls, data)
+
+
+def _plain(record) -> dict:
+    """The fields of a record (not those of records in it) by name."""
+    return {f.name: getattr(record, f.name) for f in fields(record)}
 
 
 def _turn(data: dict) -> Turn:

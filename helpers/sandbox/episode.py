@@ -216,7 +216,8 @@ class Episode:
             self._next_line(number, packet)
 
     def _epm_verdict(self) -> str | None:
-        if len(self._steps) < self.settings.epm.min_turns:
+        latched = self.settings.latch_success and "epm" in self.successes
+        if latched or len(self._steps) < self.settings.epm.min_turns:
             return None
         verdict = score_trajectory(self._p0, self._steps, self.settings.epm).verdict
         return None if verdict.kind in ("open", "timeout") else verdict.kind
