@@ -134,9 +134,9 @@ SETTINGS = {
         "smoke": replace(
             _SIMULATOR,
             bootstrap_draws=200,
-            calibration_cards=10,
-            audit_cards=8,
-            search_cards=3,
+            calibration_cards=6,
+            audit_cards=6,
+            search_cards=2,
             figure_dpi=72,
             **_NO_MODEL,
         ),
