@@ -50,8 +50,9 @@ def table3(
 
     Returns:
         rank, model, n, score (mean final emotion, not rounded), low, high, success,
-        failure (<NA> without a file), the three printed values, equal (all three after
-        half-up rounding; <NA> without a file), status ("exact" or "printed").
+        failure (<NA> without a file), the three printed values, equal ("yes" when all
+        three are, after half-up rounding; missing without a file), status ("exact" or
+        "printed").
     """
     ours = leaderboard(records)
     final = dialogues(records[records["judge"] == V3])
@@ -69,16 +70,14 @@ def table3(
             row |= {"n": int(got["n"]), "score": got["score"], "low": mean.low}
             row |= {"high": mean.high, "status": "exact"}
             row |= {k: int(got[k]) for k in ("success", "failure")}
-            row["equal"] = bool(
-                half_up(got["score"], 1) == said["score"]
-                and got["success"] == said["success"]
-                and got["failure"] == said["failure"]
-            )
+            same = half_up(got["score"], 1) == said["score"]
+            same &= all(got[k] == said[k] for k in ("success", "failure"))
+            row["equal"] = "yes" if same else "no"
         rows.append(row)
     table = pd.DataFrame(rows)
     table = table.astype({"score": float, "low": float, "high": float})
     whole = ["n", "success", "failure", "success, printed", "failure, printed"]
-    return table.astype(dict.fromkeys(whole, "Int64") | {"equal": "boolean"})
+    return table.astype(dict.fromkeys(whole, "Int64"))
 
 
 def token_points(records: pd.DataFrame, digitised: pd.DataFrame) -> pd.DataFrame:

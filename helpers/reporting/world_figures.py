@@ -117,7 +117,7 @@ def _transcript(ax, title: str, frame: pd.DataFrame) -> None:
         answer = textwrap.shorten(row.reply, 84, placeholder=" ...")
         ax.text(0.05, turn - 0.2, said, va="center", fontsize=6.6, color=look.RED)
         ax.text(0.05, turn + 0.2, answer, va="center", fontsize=6.6, color=look.BLUE)
-        ax.plot([0, 1], [turn + 0.5, turn + 0.5], color=look.LIGHT, linewidth=0.5)
+        ax.axhline(turn + 0.5, color=look.LIGHT, linewidth=0.5)
 
 
 def _emotion(ax, frame: pd.DataFrame) -> None:
@@ -147,11 +147,11 @@ def _distance(ax, frame: pd.DataFrame, top: float) -> None:
     ax.plot(values, y, "s-", color=look.GREEN, markersize=3, linewidth=1)
     ax.axvline(0, color=look.BLACK, linewidth=0.8)
     for turn, row in enumerate(frame.itertuples(), 1):
-        ax.text(top * 1.1, turn, "+" * int(row.told), fontsize=7, va="center")
-        ax.text(top * 1.42, turn, f"{int(row.trust)}", fontsize=7, va="center")
+        ax.text(top * 1.08, turn, "+" * int(row.told), fontsize=7, va="center")
+        ax.text(top * 1.62, turn, f"{int(row.trust)}", fontsize=7, va="center")
     ax.text(top * 1.06, 0.28, "new", fontsize=6.2, va="center")
-    ax.text(top * 1.36, 0.28, "trust", fontsize=6.2, va="center")
-    ax.set_xlim(-1, top * 1.72)
+    ax.text(top * 1.5, 0.28, "trust", fontsize=6.2, va="center")
+    ax.set_xlim(-1, top * 2.0)
     ax.set_xticks([0, 20, 40])
     ax.set_xlabel("distance to the zone")
     ax.tick_params(axis="y", left=False, labelleft=False)
