@@ -3,6 +3,10 @@
 A mark is (field, level, reason) on EMPA's six MDEP-PR fields. `Marks` keeps the largest
 progress and the worst negative of a reply, and counts the credit that is used up. What
 closes which loophole is told in `helpers.agents.appraisal`.
+
+The sizes of the credits are a choice: they were raised until the one-step oracle gained
+about as much energy a turn as the best model of EMPA's logs (3.47, fact sheet 3.3), so
+that EMPA's full deficits can be met within ten turns on most cards up to Medium.
 """
 
 from helpers.agents.acts import INSIGHT, Act, Reading

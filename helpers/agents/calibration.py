@@ -2,8 +2,9 @@
 
 `acceptance` repeats RLVER's Table 3 measure: contexts, each answered by one reply of
 every strategy, accepted when the emotion rises. `step_table` lays the emotion steps of
-any dialogues beside those of the released SAGE dialogues. What differs is shown; only
-`Temper.accept_at` was set with the help of the first (see there).
+any dialogues beside those of the released SAGE dialogues. `Temper.accept_at` is fitted
+to the first; a few other numbers were set by hand with an eye on the second (see
+there). What still differs is shown.
 
 Papers: RLVER 2507.03112 Table 3, Table 4, appendix D; SAGE 2505.02847 and its released
 dialogues (fact sheet of RLVER, A10).

@@ -36,10 +36,12 @@ class Temper:
     score = weights . v_t + hit (the reply served the hidden intention) or - miss (it
     did not) - idle (no progress on any axis) + warmth (generic kindness) + shift[state]
     (the benevolence of states A and S not for idle replies) + the dialogue's own mood
-    (uniform in +-0.75). Steps: +10 from delight_at, +5 from accept_at, -10 below hurt_at,
-    else -5. These steps fill the released SAGE dialogues (fact sheet of RLVER, A10).
-    accept_at alone is fitted: a fixed mixed set of replies is accepted about as often
-    as RLVER's Table 3 reports (`helpers.agents.calibration.acceptance`). No step is
+    (uniform in +-0.75). Steps: +10 from delight_at, +5 from accept_at, -10 below
+    hurt_at, else -5. These steps fill the released SAGE dialogues (fact sheet of RLVER,
+    A10). accept_at is fitted on the train and tune cards: a fixed mixed set of replies
+    is accepted about as often as RLVER's Table 3 says (`helpers.agents.calibration`).
+    delight_at, hurt_at and the shift of state A were set by hand with an eye on A10 and
+    then left: what still differs is shown by `calibration.step_table`. No step is
     larger than 10, so the unclipped scale of RLVER's training changes nothing here.
 
     weights: on C, A, P, by family of the intention. frankness: share of lines that show

@@ -10,6 +10,7 @@ Papers: EMPA 2603.00552 Algorithm 2; SAGE 2505.02847 appendix G; RLVER 2507.0311
 """
 
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ class Episode:
         self.failure: Failure | None = None
         self.successes: dict[str, int] = {}
         self._guidance: Guidance | None = None
-        self._p0 = self._levels = self._emotion0 = None
+        self._p0 = self._position = self._levels = self._emotion0 = None
         self._steps: list[np.ndarray] = []
         try:
             self._user = user.start(scenario, seed)
@@ -131,7 +132,7 @@ class Episode:
             _same_start(self._emotion0, settings.emotion)
             if self._judge:
                 self._levels = dict(self._judge.initial_levels())
-                self._p0 = initial_deficit(self._levels)
+                self._p0 = self._position = initial_deficit(self._levels)
             self.history.append(Message("user", self._user.opening().text))
         except RoleFailure as failure:
             self.fail(failure)
@@ -151,7 +152,7 @@ class Episode:
     @property
     def position(self) -> np.ndarray | None:
         """P_t (3,), None without a judge."""
-        return None if self._p0 is None else self._p0 + sum(self._steps)
+        return self._position
 
     def fail(self, failure: RoleFailure) -> None:
         """End in error; the turn in progress is kept with what it has."""
@@ -184,13 +185,12 @@ class Episode:
         rating = self._judge.rate(self.history) if self._judge else None
         verdict = packet = reward = None
         if rating is not None:
-            old = self.position
-            self._steps.append(increment(dict(rating.levels)))
-            new = self.position
-            reward = float(zone_distance(old) - zone_distance(new))
-            packet = StatePacket(
-                number, tuple(self._p0), tuple(new), tuple(self._steps[-1])
-            )
+            step = _increment(tuple(sorted(rating.levels.items())))
+            old, new = self._position, self._position + step
+            self._steps.append(step)
+            self._position = new
+            reward = float(np.subtract(*zone_distance(np.stack((old, new)))))
+            packet = StatePacket(number, tuple(self._p0), tuple(new), tuple(step))
             verdict = self._epm_verdict()
         feeling = self._user.feel(self.history)
         turn = Turn(
@@ -295,6 +295,14 @@ def _same_start(emotion: int | None, rules: EmotionRules | None) -> None:
             f"the user starts at emotion {emotion}, the run settings at {rules.start}: "
             "give both the same EmotionRules"
         )
+
+
+@lru_cache(maxsize=1024)
+def _increment(levels: tuple[tuple[str, int], ...]) -> np.ndarray:
+    """`rubric.increment` of (field, level) pairs; each combination is made once."""
+    step = increment(dict(levels))
+    step.flags.writeable = False
+    return step
 
 
 def _plain(guidance: Guidance) -> dict[str, Any]:
