@@ -41,7 +41,7 @@ def algorithm_2():
     width, gap = 0.168, 0.04
     for k, ((name, sees, gives), colour) in enumerate(zip(CYCLE, colours, strict=True)):
         x = k * (width + gap)
-        look.box(ax, x, 0.70, width, 0.13, f"{k + 1}  {name}", colour, 8)
+        look.box(ax, x, 0.70, width, 0.13, f"{k + 1}  {name}", colour, 7.6)
         ax.text(x + width / 2, 0.97, "sees", ha="center", fontsize=6.5,
                 style="italic", color="#555555")  # fmt: skip
         ax.text(x + width / 2, 0.945, sees, ha="center", va="top", fontsize=7)
