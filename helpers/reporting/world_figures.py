@@ -24,7 +24,7 @@ STOPS = [
     ("director stop", "the director asks for the end, from turn 12 on"),
     ("turn limit", "turn 45"),
 ]
-BANDS = {"F": (0, 10), "C": (10, 40), "B": (40, 70), "A": (70, 100), "S": (100, 114)}
+BANDS = {"F": (-8, 10), "C": (10, 40), "B": (40, 70), "A": (70, 100), "S": (100, 122)}
 BAND_COLOUR = {
     "F": "#E8C9BC",
     "C": "#F6E7D8",
@@ -134,8 +134,8 @@ def _emotion(ax, frame: pd.DataFrame) -> None:
         ax.annotate(f"{after:.0f}", (after, turn), (side, -1), fontsize=6.3,
                     textcoords="offset points", va="center",
                     ha="left" if side > 0 else "right")  # fmt: skip
-    ax.set_xlim(0, 114)
-    ax.set_xticks([0, 10, 40, 70, 100])
+    ax.set_xlim(-8, 122)
+    ax.set_xticks([10, 40, 70, 100])
     ax.set_xlabel("emotion (0 to 100)")
     ax.grid(axis="y", visible=False)
     ax.grid(axis="x", visible=False)
