@@ -5,7 +5,7 @@ notebook are a frozen dataclass; each field names the paper's value, where it is
 and why the kit's value differs.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 
 import pandas as pd
@@ -86,8 +86,81 @@ class StartHere:
     )
 
 
+@dataclass(frozen=True)
+class UserSimulator:
+    """Settings of notebook 02: released emotion records and scripted users."""
+
+    bootstrap_draws: int = _setting(
+        "not stated",
+        "SAGE and RLVER print no interval",
+        "10000 keeps the ends of an interval steady; fewer draws save time",
+    )
+    interval: float = _setting("-", "SAGE prints no interval", "95 % as in EMPA")
+    calibration_cards: int = _setting(
+        "100",
+        "SAGE: 100 test profiles, each met by every model",
+        "the kit has 100 test cards; fewer save time",
+    )
+    audit_cards: int = _setting(
+        "-", "the audit is the kit's own", "all test cards; fewer save time"
+    )
+    search_cards: int = _setting(
+        "-",
+        "the audit is the kit's own",
+        "dev cards on which the best constant reply is searched",
+    )
+    llm_cards: int = _setting(
+        "100", "SAGE: 100 test profiles", "a look at the roles, not a benchmark"
+    )
+    user_model: str = _setting(
+        "DeepSeek-V3 (2024-12-27)",
+        "SAGE section 3; EMPA: Gemini 2.5 Pro",
+        "a name that the reader's server knows; empty: scripted roles only",
+    )
+    policy_model: str = _setting(
+        "18 models", "SAGE Table 3", "a name that the reader's server knows"
+    )
+    figure_dpi: int = _setting(
+        "-", "no number of the paper depends on it", "size of the PNG files"
+    )
+
+
+_SIMULATOR = UserSimulator(
+    bootstrap_draws=10_000,
+    interval=0.95,
+    calibration_cards=100,
+    audit_cards=100,
+    search_cards=20,
+    llm_cards=2,
+    user_model="Qwen/Qwen2.5-7B-Instruct",
+    policy_model="Qwen/Qwen2.5-7B-Instruct",
+    figure_dpi=200,
+)
+_NO_MODEL = {"llm_cards": 0, "user_model": "", "policy_model": ""}
+
 SETTINGS = {
     "00": {name: StartHere(figure_dpi=120) for name in PROFILES},
+    "02": {
+        "smoke": replace(
+            _SIMULATOR,
+            bootstrap_draws=200,
+            calibration_cards=6,
+            audit_cards=6,
+            search_cards=2,
+            figure_dpi=72,
+            **_NO_MODEL,
+        ),
+        "laptop": replace(
+            _SIMULATOR, bootstrap_draws=2000, figure_dpi=150, **_NO_MODEL
+        ),
+        "gpu": _SIMULATOR,
+        "paper": replace(
+            _SIMULATOR,
+            llm_cards=5,
+            user_model="deepseek-chat",
+            policy_model="deepseek-chat",
+        ),
+    },
     "03": {
         "smoke": EmpaEvaluation(bootstrap_draws=200, interval=0.95, figure_dpi=72),
         "laptop": EmpaEvaluation(bootstrap_draws=2000, interval=0.95, figure_dpi=150),
@@ -96,8 +169,9 @@ SETTINGS = {
     },
 }
 
-# These notebooks do the same at every profile: from released numbers, or by rule.
-ALWAYS = {"00": "scripted", "03": "records"}
+# The artifacts of these come from the same source at every profile: rules or released
+# numbers. What a model adds at gpu and paper names its own source.
+ALWAYS = {"00": "scripted", "02": "scripted", "03": "records"}
 
 
 def settings(notebook: str, profile: str):

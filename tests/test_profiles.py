@@ -47,3 +47,10 @@ def test_every_setting_says_paper_source_and_why(number, profile):
 def test_a_records_notebook_is_no_offline_demo():
     assert profiles.backend("03_empa_evaluation", "smoke") == "records"
     assert profiles.backend("05_mapo", "smoke") == "scripted"
+
+
+def test_scripted_results_stay_scripted_at_every_profile():
+    for profile in profiles.PROFILES:
+        assert profiles.backend("02_user_simulator", profile) == "scripted"
+        models = profiles.settings("02", profile).user_model
+        assert bool(models) == (profiles.get(profile).backend == "llm")

@@ -108,7 +108,7 @@ def intention_counts(records: pd.DataFrame, judge: str = V3) -> pd.Series:
     return one.drop_duplicates()["intention"].value_counts()
 
 
-def _updates(records: pd.DataFrame, judge: str) -> pd.DataFrame:
+def updates(records: pd.DataFrame, judge: str) -> pd.DataFrame:
     """One row a rated reply, with the state before it and the change before that."""
     one = records[records["judge"] == judge].sort_values(
         ["model", "dialogue", "turn"], kind="stable"
@@ -123,20 +123,20 @@ def _updates(records: pd.DataFrame, judge: str) -> pd.DataFrame:
 
 def change_shares(records: pd.DataFrame, judge: str = V3) -> pd.Series:
     """Share of every change value over all rated replies, by value."""
-    return _updates(records, judge)["change"].value_counts(normalize=True).sort_index()
+    return updates(records, judge)["change"].value_counts(normalize=True).sort_index()
 
 
 def transitions(records: pd.DataFrame, judge: str = V3) -> pd.DataFrame:
     """Share of change values (columns) by the state before the reply (rows)."""
-    updates = _updates(records, judge)
-    return pd.crosstab(updates["state_before"], updates["change"], normalize="index")
+    moves = updates(records, judge)
+    return pd.crosstab(moves["state_before"], moves["change"], normalize="index")
 
 
 def persistence(records: pd.DataFrame, judge: str = V3) -> dict[str, float]:
     """Share of positive changes after a positive one, of negative after a negative."""
-    updates = _updates(records, judge).dropna(subset=["change_before"])
-    after_up = updates[updates["change_before"] > 0]
-    after_down = updates[updates["change_before"] < 0]
+    moves = updates(records, judge).dropna(subset=["change_before"])
+    after_up = moves[moves["change_before"] > 0]
+    after_down = moves[moves["change_before"] < 0]
     return {
         "positive": float((after_up["change"] > 0).mean()),
         "negative": float((after_down["change"] < 0).mean()),
