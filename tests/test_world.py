@@ -16,7 +16,7 @@ from helpers.agents.calibration import (
 )
 from helpers.agents.clauses import CLAUSES, TEMPLATES, read_clauses, ways_to_say
 from helpers.agents.clauses import words as policy_words
-from helpers.agents.emotion import EmotionRules, state
+from helpers.agents.emotion import EmotionRules
 from helpers.agents.free_text import read_free_text
 from helpers.agents.lines import words as user_words
 from helpers.agents.mind import Mind, Secrets
@@ -31,6 +31,7 @@ from helpers.agents.scripted import (
     ScriptedUser,
 )
 from helpers.data import slots
+from helpers.data.emotion_states import state
 from helpers.sandbox.dialogue import Dialogue, Turn
 from helpers.sandbox.episode import RunSettings, run_one
 

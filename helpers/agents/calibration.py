@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from helpers.agents.acts import Act
-from helpers.agents.emotion import EmotionRules, state
+from helpers.agents.emotion import EmotionRules
 from helpers.agents.policies import Heuristic, say
 from helpers.agents.roles import Message, stream
 from helpers.agents.scripted import ScriptedUser, Temper
 from helpers.data import slots
+from helpers.data.emotion_states import state
 from helpers.data.scenarios import Scenario
 
 if TYPE_CHECKING:

@@ -70,11 +70,3 @@ class EmotionRules:
 
     def describe(self) -> dict:
         return asdict(self)
-
-
-def state(emotion: int) -> str:
-    """SAGE's state letter: S >= 100, A 70.., B 40.., C 10.., F < 10."""
-    for letter, least in (("S", 100), ("A", 70), ("B", 40), ("C", 10)):
-        if emotion >= least:
-            return letter
-    return "F"

@@ -20,12 +20,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from helpers.agents import cards
-from helpers.agents.emotion import EmotionRules, state
+from helpers.agents.emotion import EmotionRules
 from helpers.agents.levels import level_field, text_field
 from helpers.agents.llm import LLMClient, complete_or_fail
 from helpers.agents.llm_settings import RoleSettings
 from helpers.agents.roles import Feeling, Guidance, History, Message, Utterance
 from helpers.agents.templates import fingerprint, render
+from helpers.data.emotion_states import state
 from helpers.data.scenarios import Scenario
 
 TEMPERATURE = 0.5  # not stated by SAGE; the value in RLVER's simulator source

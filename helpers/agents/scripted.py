@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from helpers.agents.acts import Reader
 from helpers.agents.appraisal import appraise
 from helpers.agents.clauses import read_clauses
-from helpers.agents.emotion import EmotionRules, state
+from helpers.agents.emotion import EmotionRules
 from helpers.agents.lines import GRAMMARS, line, opening
 from helpers.agents.mind import AXES, Appraisal, Mind, NotScripted, Secrets
 from helpers.agents.roles import (
@@ -26,6 +26,7 @@ from helpers.agents.roles import (
     Utterance,
     stream,
 )
+from helpers.data.emotion_states import state
 from helpers.data.scenarios import Scenario
 
 

@@ -10,6 +10,8 @@ from itertools import combinations
 
 import pandas as pd
 
+from helpers.data.emotion_states import state
+
 V3 = "deepseek-v3-2024-1227"
 MAX_TURNS = 10
 
@@ -30,14 +32,6 @@ PRINTED_NAMES = {
     "openai-o1": "o1",
     "qwen2.5-72b": "Qwen2.5-72B",
 }
-
-
-def state(emotion: int) -> str:
-    """SAGE's state letter of an emotion value: S, A, B, C or F."""
-    for letter, low in (("S", 100), ("A", 70), ("B", 40), ("C", 10)):
-        if emotion >= low:
-            return letter
-    return "F"
 
 
 def dialogues(records: pd.DataFrame) -> pd.DataFrame:

@@ -19,7 +19,7 @@ CYCLE = [
     ("Director", "history, P, v,\nstory stages", "one tool call:\nguidance"),
 ]
 STOPS = [
-    ("success", "E reaches the start distance and P the zone, from turn 12 on"),
+    ("success", "enough energy, and P near the goal, from turn 12 on"),
     ("failure", "harm or stillness for several turns in a row"),
     ("director stop", "the director asks for the end, from turn 12 on"),
     ("turn limit", "turn 45"),
