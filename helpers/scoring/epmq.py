@@ -23,9 +23,6 @@ DIMENSIONS = {
     "Stability": (INDICES[6:9], 0.4),
 }
 
-# Columns: the sum of all six levels; the size of the three negative ones.
-LEVEL_SUMS = np.array([[1, 0], [1, -1]] * 3, dtype=float)
-
 
 @dataclass(frozen=True)
 class Constants:
@@ -86,9 +83,11 @@ def raw_batch(batch: Batch, levels, constants: str = "released") -> dict:
         raise ValueError(f"levels must be {(*batch.v.shape[:2], 6)}: {levels.shape}")
     if not batch.turns.all():
         raise ValueError("a dialogue without turns has no indices")
-    # One matrix product gives both sums over a turn's six levels: all, and |negative|.
-    sums = levels @ LEVEL_SUMS
-    level_sum, negative = np.where(batch.inside, np.moveaxis(sums, -1, 0), 0.0)
+    prog, harm = levels[..., 0::2], levels[..., 1::2]
+    harm = harm[..., 0] + harm[..., 1] + harm[..., 2]
+    level_sum = prog[..., 0] + prog[..., 1] + prog[..., 2] + harm
+    level_sum = np.where(batch.inside, level_sum, 0.0)
+    negative = np.where(batch.inside, -harm, 0.0)
     if np.isnan(level_sum).any():
         b, t = np.argwhere(np.isnan(level_sum))[0]
         raise ValueError(

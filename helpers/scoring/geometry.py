@@ -25,10 +25,13 @@ def round_half_even(x: np.ndarray, digits: int) -> np.ndarray:
 
     NumPy scales, rounds and scales back, so a value just below a tie can go up.
     """
-    rounded = np.round(x, digits)
-    scaled = np.abs(x) * 10**digits
-    ties = np.abs(scaled - np.floor(scaled) - 0.5) < 1e-6
-    rounded[ties] = [round(value, digits) for value in x[ties].tolist()]
+    scale = 10.0**digits
+    scaled = x * scale
+    whole = np.rint(scaled)
+    ties = np.abs(scaled - whole) > 0.5 - 1e-6
+    rounded = whole / scale
+    if ties.any():
+        rounded[ties] = [round(value, digits) for value in x[ties].tolist()]
     return rounded
 
 
