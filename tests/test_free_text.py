@@ -100,7 +100,11 @@ def test_several_acts_and_slots_of_one_reply():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "   ", "!!!", "sad guilty blamed courage call exam angry", "xqz vvk prr lmn"],
+    [
+        "", "   ", "!!!", "xqz vvk prr lmn", "sad guilty blamed courage call exam angry",
+        "walk call write plan ask", "maybe walk call write plan ask", "rest",
+        "sorrow envy honesty loyalty", "lonely ignored exam friend family",
+    ],
 )
 def test_what_is_no_language_is_noise(text):
     reading = read_free_text(text, "")
