@@ -1,22 +1,34 @@
 """A transparent reader of free English: cue words to dialogue acts.
 
 It lets a reader type a reply, or a language model write one, and watch the scripted
-user's hidden state move. Every decision is a regular expression in `free_text_cues`;
-nothing is learned. Sentences are read one by one; an act is named when one of its cues
-is there and no stronger act of the same sentence explains it.
+user's hidden state move. Every decision is a regular expression in `free_text_cues`,
+`free_text_views` or `free_text_words`; nothing is learned. Sentences are read one by
+one; an act is named when one of its cues is there and no stronger act of the same
+sentence explains it. A sentence without a cue is read by its form: a question asks,
+one's own past is told, what happened to the person is said back.
 
-Measured (tests/test_free_text.py): macro F1 over acts 0.99 on the three styles that the
-cues were built on, 0.67 on a fourth style held out from them, 0.92 on all. So expect a
-third of the acts of a new writer to be missed. Sentences and cues have one author.
+Measured on 600 sentences (tests/test_free_text.py), macro F1 over acts: 1.00 on the
+five styles that the cues were built on, which says little; on styles held out from them
+0.87 (`elder`) and 0.69 (`uncle`, old-fashioned and roundabout), 0.79 on these two
+together; 0.94 on all. So expect a fifth of the acts of a new writer to be missed or
+misread, a third if the writing is far from plain; and more of the slots (26 of 100
+labelled slots of the held-out styles are not read). `no_fault`, `self_look`,
+`platitude` and `advise` suffer most in roundabout English. Sentences and cues have one
+kind of author, and `uncle` was written before the cues by the hand that then widened
+them: it was not tuned on, but it is less strictly held out than `elder`.
 
-Blind spots, with the sentences of `data/labelled/acts.csv` that are read rightly:
+Blind spots, with the sentences of `data/labelled/acts.csv` that are read rightly; most
+of these sentences are of dev styles, so a new writer's fare worse:
 
-- sarcasm (2 of 4): "you're a real genius" is read as what it says;
-- polite dismissal (2 of 6): "that is certainly one way to feel" is not seen;
+- sarcasm (3 of 4) is seen by set phrases only ("oh sure", "yeah right"); without one,
+  "you're a real genius" is read as what it says;
+- polite dismissal (5 of 6): set phrases only ("that is one way to feel");
 - negation (7 of 8) is handled only in fixed frames ("not your fault", "i am not saying
   that you are overreacting"); a freely negated act is often read as the act;
-- a feeling or an event in words outside the lists is missed, and so is irony, idiom and
-  everything that needs the context.
+- a yes-or-no question about the person's own conduct ("did you say what you wanted?")
+  is read as a question, not as an invitation to look at oneself;
+- a feeling or an event in words outside the lists is missed or loses its slot, and so
+  is irony, idiom and everything that needs the context.
 
 A list of slot words without a sentence around it ("sad guilty exam courage") is noise:
 a cue counts only inside a sentence that speaks to or about somebody.
@@ -76,7 +88,13 @@ _EXPLAINS = {
     "validate": {"dismiss", "name"},
     "name": {"lecture"},
     "no_fault": {
-        "reflect", "validate", "dismiss", "lecture", "self_look", "motives", "name",
+        "reflect",
+        "validate",
+        "dismiss",
+        "lecture",
+        "self_look",
+        "motives",
+        "name",
         "advise",
     },
     "self_look": {"question", "advise", "lecture", "motives", "name"},
@@ -84,7 +102,13 @@ _EXPLAINS = {
     "motives": {"name", "reflect", "advise", "disclose", "affirm", "validate"},
     "disclose": {"name", "reflect", "affirm", "lecture", "platitude", "advise"},
     "dismiss": {
-        "advise", "question", "name", "reflect", "lecture", "flatter", "disclose",
+        "advise",
+        "question",
+        "name",
+        "reflect",
+        "lecture",
+        "flatter",
+        "disclose",
     },
     "lecture": {"advise", "affirm", "flatter", "name"},
     "platitude": {"advise", "lecture"},

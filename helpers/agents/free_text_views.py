@@ -273,7 +273,8 @@ life (?:goes on|is (?:short|hard|tough|full|like|what|too short))|c'est la vie
 (?:this )?too (?:will )?pass|every (?:cloud|storm|ending|end)|one door closes
 rome was not|after (?:the )?rain|sun (?:will|always)|no pain|hang in there
 keep (?:going|fighting|calm|the faith|your chin)|never give up|have faith
-(?:better|good|brighter) (?:days|times|things) (?:will|are|lie|come)|goes around|whatever will be
+(?:better|good|brighter) (?:days|times|things) (?:will|are|lie|come)|goes around
+whatever will be
 follow your heart|believe in yourself|you only live|best medicine|count your blessings
 (?:one|a) day at a time|nobody is perfect|no one is perfect|half full
 love (?:conquers|will find)|darkest|things happen
