@@ -156,6 +156,10 @@ def test_talk_without_an_act_gives_none(text):
     assert kinds(text) == []
 
 
+def test_an_apology_for_the_last_reply_tells_of_no_like_experience():
+    assert kinds("I am sorry, I was too quick.") == kinds("I was wrong.") == []
+
+
 def test_a_sentence_without_a_cue_is_read_by_its_form():
     assert kinds("And after that?") == ["question"]
     assert kinds("My boss fired me in the same way.") == ["disclose"]

@@ -63,7 +63,10 @@ _SLOT_WORDS = {
 }
 _YOU = re.compile(pattern.YOU)
 _OTHER = re.compile(rf"\b(?:{pattern.THEY}|him|her|them|someone|everyone|people)\b")
-_MINE = re.compile(r"\b(?:i|me|my|myself|we|us|our)\b")
+# Of one's own, but for an apology ("I was too quick").
+_MINE = re.compile(
+    r"^(?!.*\bi was (?:too|wrong|sorry)\b).*\b(?:i|me|my|myself|we|us|our)\b"
+)
 _PAST = re.compile(pattern.PAST)
 # Small words and common verbs: a sentence has some, a list of slot words has none.
 _SMALL = frozenset(

@@ -173,8 +173,8 @@ i (?:\w+ ){0,3}(?:once|myself)|once i
 i too|i also(?! think| want| hear| see| hope| wonder)
 i (?:had|was|lost|failed|felt|got(?! you| to )|went|did|cried|used to|spent|left|broke
     |struggled|sat|lived|moved|carried|needed|missed|learned|fell|hid)(?! (?:listening
-    |here|wondering|thinking|hoping|not (?:mean|say|want|hear|know))| no idea
-    | the (?:feeling|impression))
+    |here|too|wrong|sorry|wondering|thinking|hoping|not (?:mean|say|want|hear|know))
+    | no idea| the (?:feeling|impression))
 i have SOFT(?:had|felt|known|lost|struggled|failed|cried|done (?:that|it|the same)
     |seen it)
 when i was|when my|back when i|at your age i
