@@ -13,9 +13,11 @@ from helpers.agents.free_text import (
     score,
     sentences,
 )
+from helpers.agents.free_text_words import plain
 
 ROWS = load_labelled()
 HELD_OUT = [row for row in ROWS if row.part == "held-out"]
+DEV = [row for row in ROWS if row.part == "dev"]
 
 
 def kinds(text: str, user_line: str = "") -> list[str]:
@@ -25,7 +27,9 @@ def kinds(text: str, user_line: str = "") -> list[str]:
 def test_the_labelled_set_is_large_and_covers_every_act_in_every_style():
     assert len(ROWS) >= 300 and len({row.text for row in ROWS}) == len(ROWS)
     styles = Counter(row.style for row in ROWS)
-    assert len(styles) >= 3 and min(styles.values()) >= 80
+    assert len(styles) >= 7 and min(styles.values()) >= 80
+    held = {row.style for row in HELD_OUT}
+    assert held == {"elder", "uncle"} and not held & {row.style for row in DEV}
     for style in styles:
         seen = {act.kind for row in ROWS if row.style == style for act in row.acts}
         assert seen == set(ACTS), f"{style} lacks {set(ACTS) - seen}"
@@ -37,11 +41,18 @@ def test_macro_f1_on_the_whole_set():
     assert all(f1 is not None for f1 in whole.f1.values())
 
 
-def test_the_held_out_style_is_read_worse_and_that_is_reported():
-    """A style that the cues were not built on: measured 0.67, against 0.99 on dev."""
-    held, dev = score(HELD_OUT), score([row for row in ROWS if row.part == "dev"])
-    assert len(HELD_OUT) >= 80
-    assert 0.55 <= held.macro_f1 < dev.macro_f1
+@pytest.mark.parametrize(("style", "least"), [("elder", 0.80), ("uncle", 0.62)])
+def test_a_held_out_style_is_read_worse_and_that_is_reported(style, least):
+    """Styles that the cues were not built on: measured 0.87 and 0.69, dev 1.00."""
+    rows = [row for row in HELD_OUT if row.style == style]
+    assert len(rows) >= 80
+    assert least <= score(rows).macro_f1 < score(DEV).macro_f1 - 0.05
+
+
+def test_the_held_out_styles_together():
+    """Measured 0.79 on 175 sentences, and 74 of 100 slots."""
+    held = score(HELD_OUT)
+    assert held.n >= 160 and held.macro_f1 >= 0.74 and 0.65 <= held.slots < 0.9
 
 
 def test_the_blind_spots_are_where_the_docstring_says():
@@ -52,7 +63,7 @@ def test_the_blind_spots_are_where_the_docstring_says():
             right[row.trap, read == {act.kind for act in row.acts}] += 1
     assert {trap for trap, _ in right} == {"negation", "polite", "sarcasm"}
     measured = {t: right[t, True] for t in ("negation", "polite", "sarcasm")}
-    assert measured == {"negation": 7, "polite": 2, "sarcasm": 2}, "see the docstring"
+    assert measured == {"negation": 7, "polite": 5, "sarcasm": 3}, "see the docstring"
 
 
 def test_the_confusion_table_accounts_for_every_label():
@@ -100,7 +111,18 @@ def test_several_acts_and_slots_of_one_reply():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "   ", "!!!", "sad guilty blamed courage call exam angry", "xqz vvk prr lmn"],
+    [
+        "",
+        "   ",
+        "!!!",
+        "xqz vvk prr lmn",
+        "sad guilty blamed courage call exam angry",
+        "walk call write plan ask",
+        "maybe walk call write plan ask",
+        "rest",
+        "sorrow envy honesty loyalty",
+        "lonely ignored exam friend family",
+    ],
 )
 def test_what_is_no_language_is_noise(text):
     reading = read_free_text(text, "")
@@ -113,6 +135,42 @@ def test_an_echo_of_the_user_is_seen_and_a_short_answer_is_none():
     assert read_free_text("It is about the exam, i got blamed.", line).echo
     assert not read_free_text("So you got blamed at the exam.", line).echo
     assert not read_free_text("I see.", line).echo
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I see.",
+        "Okay.",
+        "The bus was late again this morning.",
+        "It is Tuesday.",
+        "I will send the file on Friday.",
+        "My sister lives in Leeds.",
+        "Thanks.",
+        "Some people like coffee.",
+        "He is the new coach.",
+        "We have a meeting at noon.",
+    ],
+)
+def test_talk_without_an_act_gives_none(text):
+    assert kinds(text) == []
+
+
+def test_an_apology_for_the_last_reply_tells_of_no_like_experience():
+    assert kinds("I am sorry, I was too quick.") == kinds("I was wrong.") == []
+
+
+def test_a_sentence_without_a_cue_is_read_by_its_form():
+    assert kinds("And after that?") == ["question"]
+    assert kinds("My boss fired me in the same way.") == ["disclose"]
+    assert kinds("They gave the solo to another girl.") == ["reflect"]
+
+
+def test_contractions_and_spoken_forms_are_written_out():
+    assert plain("i can't, you're gonna see, it's ok") == (
+        "i can not, you are going to see, it is ok"
+    )
+    assert plain("you're sad, aren't you ?") == "you are sad"
 
 
 def test_negated_frames():

@@ -1,22 +1,34 @@
 """A transparent reader of free English: cue words to dialogue acts.
 
 It lets a reader type a reply, or a language model write one, and watch the scripted
-user's hidden state move. Every decision is a regular expression in `free_text_cues`;
-nothing is learned. Sentences are read one by one; an act is named when one of its cues
-is there and no stronger act of the same sentence explains it.
+user's hidden state move. Every decision is a regular expression in `free_text_cues`,
+`free_text_views` or `free_text_words`; nothing is learned. Sentences are read one by
+one; an act is named when one of its cues is there and no stronger act of the same
+sentence explains it. A sentence without a cue is read by its form: a question asks,
+one's own past is told, what happened to the person is said back.
 
-Measured (tests/test_free_text.py): macro F1 over acts 0.99 on the three styles that the
-cues were built on, 0.67 on a fourth style held out from them, 0.92 on all. So expect a
-third of the acts of a new writer to be missed. Sentences and cues have one author.
+Measured on 600 sentences (tests/test_free_text.py), macro F1 over acts: 1.00 on the
+five styles that the cues were built on, which says little; on styles held out from them
+0.87 (`elder`) and 0.69 (`uncle`, old-fashioned and roundabout), 0.79 on these two
+together; 0.94 on all. So expect a fifth of the acts of a new writer to be missed or
+misread, a third if the writing is far from plain; and more of the slots (26 of 100
+labelled slots of the held-out styles are not read). `no_fault`, `self_look`,
+`platitude` and `advise` suffer most in roundabout English. Sentences and cues have one
+kind of author, and `uncle` was written before the cues by the hand that then widened
+them: it was not tuned on, but it is less strictly held out than `elder`.
 
-Blind spots, with the sentences of `data/labelled/acts.csv` that are read rightly:
+Blind spots, with the sentences of `data/labelled/acts.csv` that are read rightly; most
+of these sentences are of dev styles, so a new writer's fare worse:
 
-- sarcasm (2 of 4): "you're a real genius" is read as what it says;
-- polite dismissal (2 of 6): "that is certainly one way to feel" is not seen;
+- sarcasm (3 of 4) is seen by set phrases only ("oh sure", "yeah right"); without one,
+  "you're a real genius" is read as what it says;
+- polite dismissal (5 of 6): set phrases only ("that is one way to feel");
 - negation (7 of 8) is handled only in fixed frames ("not your fault", "i am not saying
   that you are overreacting"); a freely negated act is often read as the act;
-- a feeling or an event in words outside the lists is missed, and so is irony, idiom and
-  everything that needs the context.
+- a yes-or-no question about the person's own conduct ("did you say what you wanted?")
+  is read as a question, not as an invitation to look at oneself;
+- a feeling or an event in words outside the lists is missed or loses its slot, and so
+  is irony, idiom and everything that needs the context.
 
 A list of slot words without a sentence around it ("sad guilty exam courage") is noise:
 a cue counts only inside a sentence that speaks to or about somebody.
@@ -31,6 +43,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from helpers.agents import free_text_cues as cues
+from helpers.agents import free_text_pattern as pattern
+from helpers.agents import free_text_words as lexicon
 from helpers.agents.acts import ACTS, Act, Reading
 from helpers.data import slots
 from helpers.paths import ROOT
@@ -39,17 +53,21 @@ LABELLED = ROOT / "data" / "labelled" / "acts.csv"
 
 _SPLIT = re.compile(r"[.!?;\n]+[\"')\s]*|\s+[-–—]\s+")
 _WORD = re.compile(r"[a-z']+")
-_CUES = {kind: [re.compile(c) for c in table] for kind, table in cues.CUES.items()}
 _SLOTS = {
-    "reflect": cues.EVENT_WORDS, "name": cues.EMOTION_WORDS,
-    "affirm": cues.VALUE_WORDS, "advise": cues.ACTION_WORDS,
+    "reflect": lexicon.EVENT_WORDS, "name": lexicon.EMOTION_WORDS,
+    "affirm": lexicon.VALUE_WORDS, "advise": lexicon.ACTION_WORDS,
 }  # fmt: skip
 _SLOT_WORDS = {
     kind: {key: re.compile(rf"\b(?:{words})\b") for key, words in table.items()}
     for kind, table in _SLOTS.items()
 }
-_YOU = re.compile(cues.YOU)
-_OTHER = re.compile(rf"\b(?:{cues.OTHERS}|someone|everyone|people)\b")
+_YOU = re.compile(pattern.YOU)
+_OTHER = re.compile(rf"\b(?:{pattern.THEY}|him|her|them|someone|everyone|people)\b")
+# Of one's own, but for an apology ("I was too quick").
+_MINE = re.compile(
+    r"^(?!.*\bi was (?:too|wrong|sorry)\b).*\b(?:i|me|my|myself|we|us|our)\b"
+)
+_PAST = re.compile(pattern.PAST)
 # Small words and common verbs: a sentence has some, a list of slot words has none.
 _SMALL = frozenset(
     (
@@ -57,7 +75,12 @@ _SMALL = frozenset(
         "his she her they them their we our that this there what how who when where "
         "why which not no if with for from by as than then too very just maybe "
         "perhaps all any some am is are was were be been have has had do does did "
-        "can could may might must should will would like really everyone someone"
+        "can could may might must should will would like really everyone someone "
+        "up out about into over under after before through again now here once much "
+        "more most such own only even still never always nothing nobody somebody "
+        "anybody anything something everything none each every both shall these those "
+        "one because though although while until since without between against around "
+        "behind dear oh well please yes yourself myself himself herself themselves"
     ).split()
 )
 _CONTRACTION = re.compile(r"\w'(?:re|s|m|ve|d|ll|t)\b")
@@ -65,19 +88,38 @@ _CONTRACTION = re.compile(r"\w'(?:re|s|m|ve|d|ll|t)\b")
 # If the first act is read in a sentence, the others are taken as a part of it. Applied
 # from top to bottom; an act that is already explained explains no more.
 _EXPLAINS = {
-    "validate": {"dismiss"},
+    "validate": {"dismiss", "name"},
     "name": {"lecture"},
-    "no_fault": {"reflect", "validate", "dismiss", "lecture", "self_look", "motives"},
-    "self_look": {"question", "advise", "lecture"},
-    "sides": {"reflect", "motives", "name", "advise", "affirm"},
-    "motives": {"name", "reflect", "advise", "disclose"},
-    "disclose": {"name", "reflect", "affirm", "lecture"},
-    "dismiss": {"advise", "question", "name", "reflect"},
-    "lecture": {"advise", "affirm", "flatter"},
-    "platitude": {"advise"},
-    "advise": {"question", "presence", "reflect"},
-    "presence": {"name"},
-    "affirm": {"flatter"},
+    "no_fault": {
+        "reflect",
+        "validate",
+        "dismiss",
+        "lecture",
+        "self_look",
+        "motives",
+        "name",
+        "advise",
+    },
+    "self_look": {"question", "advise", "lecture", "motives", "name"},
+    "sides": {"reflect", "motives", "name", "advise", "affirm", "validate"},
+    "motives": {"name", "reflect", "advise", "disclose", "affirm", "validate"},
+    "disclose": {"name", "reflect", "affirm", "lecture", "platitude", "advise"},
+    "dismiss": {
+        "advise",
+        "question",
+        "name",
+        "reflect",
+        "lecture",
+        "flatter",
+        "disclose",
+    },
+    "lecture": {"advise", "affirm", "flatter", "name"},
+    "platitude": {"advise", "lecture"},
+    "presence": {"name", "advise", "reflect"},
+    "advise": {"question", "reflect", "name"},
+    "flatter": {"reflect"},
+    "affirm": {"flatter", "name", "self_look"},
+    "question": {"name"},
 }
 _COMMA = re.compile(r", (?:and |but |so )?|: | and (?:now )?(?=you|they|it|i\b)")
 _WHOLE = {"sides", "disclose", "motives", "dismiss", "no_fault", "self_look"}
@@ -109,11 +151,21 @@ def is_sentence(sentence: str) -> bool:
     small = sum(w in _SMALL or bool(_CONTRACTION.search(w)) for w in words)
     if words and small >= len(words) / 5:
         return True
-    return 0 < len(words) <= 6 and _any_cue(sentence)
+    bare = sum(map(_is_slot_word, words))
+    if bare > 2 or bare == len(words):
+        return False
+    return len(words) <= 6 and _any_cue(sentence)
+
+
+def _is_slot_word(word: str) -> bool:
+    tables = _SLOT_WORDS.values()
+    return word in slots.TOPICS or any(
+        words.fullmatch(word) for table in tables for words in table.values()
+    )
 
 
 def _any_cue(sentence: str) -> bool:
-    return any(c.search(sentence) for table in _CUES.values() for c in table)
+    return any(cue.search(sentence) for cue in cues.CUES.values())
 
 
 @lru_cache(maxsize=8192)
@@ -121,21 +173,48 @@ def acts_of(sentence: str) -> tuple[Act, ...]:
     """The acts of a sentence (in normal form): read as a whole, then by its parts."""
     if not is_sentence(sentence):
         return ()
+    sentence = lexicon.plain(sentence)
     found = dict.fromkeys(_acts_in(sentence))
     parts = _COMMA.split(sentence)
     if len(parts) > 1 and all(is_sentence(part) for part in parts):
         for part in parts:
             found.update(dict.fromkeys(_acts_in(part)))
+    if not found:
+        found = dict.fromkeys(_act_by_form(sentence))
     kinds = {act.kind for act in found}
+    with_slot = {act.kind for act in found if act.slot}
     # A part alone may look like what the whole explains otherwise.
     hidden = {k for kind in kinds & _WHOLE for k in _EXPLAINS[kind]}
-    return tuple(act for act in found if act.kind not in hidden)
+    return tuple(
+        act
+        for act in found
+        if act.kind not in hidden and (act.slot or act.kind not in with_slot)
+    )
+
+
+def _act_by_form(sentence: str) -> tuple[Act, ...]:
+    """The act of a sentence without a cue: any question asks; one's own past is told;
+    what others did to the person, or the person did, is said back."""
+    if sentence.endswith("?"):
+        return (Act("question"),) if _asks(sentence) else ()
+    if not _PAST.search(sentence):
+        return ()
+    if _MINE.search(sentence) and not _YOU.search(sentence):
+        return (Act("disclose"),)
+    if _YOU.search(sentence) or _OTHER.search(sentence):
+        return (Act("reflect"),)
+    return ()
+
+
+def _asks(sentence: str) -> bool:
+    return sentence.endswith("?") and not cues.NO_QUESTION.search(sentence)
 
 
 def _acts_in(sentence: str) -> tuple[Act, ...]:
-    kinds = {k for k, table in _CUES.items() if any(c.search(sentence) for c in table)}
-    if not sentence.endswith("?") and "tell me" not in sentence:
-        kinds.discard("question")
+    kinds = {kind for kind, cue in cues.CUES.items() if cue.search(sentence)}
+    asks = _asks(sentence) and cues.QUESTION.search(sentence)
+    if asks or cues.QUESTION_ANYWAY.search(sentence):
+        kinds.add("question")
     you = bool(_YOU.search(sentence))
     found = {kind: _slots_in(kind, sentence) for kind in ("reflect", "name", "affirm")}
     if found["reflect"] and (you or _OTHER.search(sentence)):
@@ -165,9 +244,10 @@ def _slots_in(kind: str, sentence: str) -> list[str]:
 
 _HEAVY = re.compile(r"\b(?:a lot|so much|hard|difficult|tough|heavy|weighs)\b")
 _FEELING = re.compile(
-    r"\b(?:that|it|this) (?:must|sounds?|feels?|seems?|looks?)\b.*|\bi (?:sense|hear|"
-    r"notice|see|wonder)\b.*|\bthere (?:is|'s)\b.*|^(?:sounds?|feels?|seems?|must|is"
-    rf" it)\b.*|{cues.YOU}.*"
+    r"\b(?:that|it|this) (?:must|has|can|sounds?|feels?|seems?|looks?|is (?:got|have))"
+    r"\b.*|\bi (?:sense|hear|notice|see|wonder)\b.*|\bthere (?:is|seems|must)\b.*"
+    r"|^(?:sounds?|feels?|seems?|must|that|this|such|all that)\b.*"
+    rf"|\bis (?:it|there)\b.*|{pattern.YOU}.*"
 )
 
 
