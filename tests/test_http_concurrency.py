@@ -17,8 +17,8 @@ from helpers.sandbox.episode import RunSettings
 from helpers.sandbox.run import run_many
 from helpers.sandbox.store import read_dialogues
 
-# One second is short for a model. All dialogues are in step here, so thirty replies come
-# at the same moment and wait for one another: the worst case.
+# One second is short for a model. All dialogues are in step here, so thirty replies
+# come at the same moment and wait for one another: the worst case.
 LATENCY, TURNS, CASES = 1.0, 2, 30
 
 

@@ -117,3 +117,9 @@ def test_split_think():
     assert split_think("a</think>b") == ("a", "b")
     assert split_think("<think>a") == ("a", "")
     assert split_think("b") == ("", "b")
+
+
+def test_signed_numbers_as_people_write_them():
+    assert read_json('{"Change": +5}') == {"Change": 5}
+    assert read_json('{"Change": \u22125}') == {"Change": -5}
+    assert read_json('{"said": "+5 \u2212 3"}') == {"said": "+5 \u2212 3"}

@@ -27,7 +27,6 @@ def check_level(value):
         chat("｛“level”：２｝"),
         chat("", reasoning_content=f"so {LEVEL}"),
         chat(None, reasoning=LEVEL),
-        chat("Done.", reasoning_content=LEVEL),
     ],
 )
 def test_json_is_found(server, reply):
@@ -97,3 +96,27 @@ def test_half_a_surrogate_pair_does_no_harm(server):
     assert llm.complete("policy", HELLO).text == "so ? sad"
     reply = llm.complete("judge", HELLO, json=True)
     assert reply.outcome is Outcome.JUDGE_UNPARSEABLE
+
+
+def test_a_thought_does_not_outweigh_a_refusal_in_words(server):
+    """Visible words without JSON are the answer; a draft in the reasoning is none."""
+    words = "I am sorry, I cannot rate this person."
+    server.script = [chat(words, reasoning_content=f"Draft: {LEVEL}")]
+    got = client(server).complete("judge", HELLO, json=True, check=check_level)
+    assert (got.outcome, got.data) == (Outcome.JUDGE_UNPARSEABLE, None)
+
+
+@pytest.mark.parametrize(
+    ("finish", "outcome"),
+    [
+        ("max_tokens", Outcome.TRUNCATED),
+        ("MAX_TOKENS", Outcome.TRUNCATED),
+        ("error", Outcome.API_ERROR),
+        ("abort", Outcome.API_ERROR),
+        (None, Outcome.OK),
+    ],
+)
+def test_how_a_reply_ended_decides_what_it_is(server, finish, outcome):
+    server.script = [chat(LEVEL, finish=finish)]
+    got = client(server).complete("policy", HELLO)
+    assert got.outcome == outcome

@@ -16,7 +16,7 @@ from llm_cards import (
 
 from helpers.agents.emotion import EmotionRules
 from helpers.agents.roles import Outcome, RoleFailure
-from helpers.agents.sage import SageUser
+from helpers.agents.sage import GOODBYE, SageUser
 
 pytest_plugins = ["llm_plugin"]
 
@@ -138,3 +138,19 @@ def test_unreadable_feeling_is_a_typed_failure(server, answer):
     assert caught.value.outcome is Outcome.JUDGE_UNPARSEABLE
     assert caught.value.role == "user" and server.calls == 3
     assert session.emotion == 40  # nothing was applied
+
+
+@pytest.mark.parametrize(
+    ("said", "leaves"),
+    [
+        ("Goodbye.", True),
+        ("Thanks for listening, goodbye!", True),
+        ("Okay, bye for now.", True),
+        ("That helped. Bye!", True),
+        ("I never got to say goodbye to my dad.", False),
+        ("The goodbye party was awful.", False),
+        ("We said bye at the station.", False),
+    ],
+)
+def test_only_a_leave_taking_ends_the_talk(said, leaves):
+    assert (GOODBYE["en"].search(said) is not None) == leaves

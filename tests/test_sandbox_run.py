@@ -386,3 +386,16 @@ def test_an_episode_can_be_stepped_among_others():
         )  # fmt: skip
         assert episode.record(0, "x") == alone
     assert EmotionRules.latched().leave_at is None
+
+
+def test_a_changed_card_does_not_resume(tmp_path):
+    """Same id, other needs: the stored dialogues were another person's."""
+    path, settings = tmp_path / "s.jsonl", RunSettings.laptop_empa(5)
+    roles = Heuristic(), ScriptedUser(rules=settings.emotion), ScriptedJudge(), None
+    cards = make_cards(2)
+    run_many(cards, *roles, settings, base_seed=0, path=path)
+    other = cards[0].model_copy(update={"needs": dict(cards[1].needs)})
+    if other.needs == cards[0].needs:
+        other = cards[0].model_copy(update={"opening": "Something else happened."})
+    with pytest.raises(SettingsChanged, match=f"the card {other.id} has changed"):
+        run_many([other, cards[1]], *roles, settings, base_seed=0, path=path)

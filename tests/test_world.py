@@ -217,7 +217,7 @@ def test_the_step_table_counts_by_hand():
     assert rows["fall after fall"].ours == (1.0,)
 
 
-def test_steps_are_those_of_the_released_dialogues_and_depend_on_the_state():
+def test_steps_use_the_released_sizes_and_rise_more_often_in_good_states():
     dialogues = [
         run_one(c, p, ScriptedUser(), None, None, RunSettings.sage(), 2, run_hash="x")
         for p in mixed_listeners()

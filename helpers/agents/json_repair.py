@@ -127,7 +127,9 @@ def _normalise(text: str, start: int) -> tuple[str, int]:
             if stack.pop() != _CLOSES[char]:
                 raise JsonProblem("broken", f"bracket {char!r} closes another one")
             _drop_trailing_comma(out)
-        out.append(char)
+        if char == "+" and text[at + 1 : at + 2].isdigit():
+            char = ""  # "+5": SAGE asks for a signed number
+        out.append("-" if char == "\u2212" else char)
         at += 1
         if not stack:
             return "".join(out), at

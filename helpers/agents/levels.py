@@ -10,8 +10,10 @@ _WHOLE = re.compile(r"[+-]?\d{1,4}")
 def whole_number(data: Mapping[str, Any], name: str) -> int:
     """An integer field; "+5" and 5.0 are read as 5, anything else is refused."""
     value = _present(data, name)
-    if isinstance(value, str) and _WHOLE.fullmatch(value.strip()):
-        return int(value)
+    if isinstance(value, str):
+        plain = value.strip().replace("\u2212", "-")
+        if _WHOLE.fullmatch(plain):
+            return int(plain)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):

@@ -107,10 +107,14 @@ def read_completion(completion: Any, redact: Callable[[str], str]) -> LLMReply |
     if choice.finish_reason == "content_filter" or message.refusal:
         words = redact(message.refusal or "content filter")
         return replace(reply, outcome=Outcome.REFUSED, error=one_line(words))
-    if choice.finish_reason == "length":
+    if str(choice.finish_reason).lower() in ("length", "max_tokens", "model_length"):
         tokens = reply.completion_tokens
         error = f"cut at the token limit after {tokens} tokens: raise max_tokens"
         return replace(reply, outcome=Outcome.TRUNCATED, error=error)
+    # A server that gives no reason is taken at its word; an unknown one is no answer.
+    if choice.finish_reason not in (None, "stop", "tool_calls", "function_call"):
+        error = one_line(redact(f"ended with {choice.finish_reason!r}"))
+        return replace(reply, outcome=Outcome.API_ERROR, error=error)
     return reply
 
 
@@ -134,7 +138,9 @@ def with_data(reply: LLMReply, check: Callable[[dict], Any] | None) -> LLMReply:
         try:
             data = read_json(reply.text, check)
         except JsonProblem as problem:
-            if problem.kind != "none" or not reply.think:
+            # Visible words without JSON are the answer (a refusal, for instance):
+            # what the model only thought of must not become a rating.
+            if problem.kind != "none" or not reply.think or reply.text.strip():
                 raise
             data = read_json(reply.think, check)
     except JsonProblem as problem:

@@ -34,7 +34,13 @@ SCALE = 100  # no change can be larger than the scale, clipped or not
 EMOTION_FIELDS = ("Content", "TargetCompletion", "Activity", "Analyse")
 REPLY_FIELDS = ("Thinking", "Origin", "Change", "Response")
 GOODBYE = {
-    "en": re.compile(r"\b(?:good[ -]?bye|bye)\b", re.IGNORECASE),
+    # A leave-taking stands alone between stops; "to say goodbye to my dad" is none.
+    "en": re.compile(
+        r"(?:^|[.!?,;:]\s*)(?:(?:ok(?:ay)?|well|and|so),?\s+)?"
+        r"(?:good[ -]?bye|bye(?:[ -]bye)?)"
+        r"(?:\s+(?:now|then|for now|everyone))?\s*(?:[.!?,;]|$)",
+        re.IGNORECASE,
+    ),
     "zh": re.compile(r"再见|拜拜"),
 }
 PURPOSE = {

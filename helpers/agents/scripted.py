@@ -8,9 +8,13 @@ Papers: EMPA 2603.00552 (needs, levels, director's tools), SAGE 2505.02847 and R
 2507.03112 (emotion scale, vanilla and challenging users).
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
 
+from helpers.agents import act_rules, appraisal, clauses, emotion, lines, mind
 from helpers.agents.acts import Reader
 from helpers.agents.appraisal import appraise
 from helpers.agents.clauses import read_clauses
@@ -26,8 +30,17 @@ from helpers.agents.roles import (
     Utterance,
     stream,
 )
+from helpers.data import slots
 from helpers.data.emotion_states import state
 from helpers.data.scenarios import Scenario
+
+
+@cache
+def rules_source() -> str:
+    """Hash over the modules of the rules: no run resumes across an edit of them."""
+    modules = (act_rules, appraisal, clauses, emotion, lines, mind, slots)
+    files = [Path(module.__file__) for module in modules] + [Path(__file__)]
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -117,6 +130,7 @@ class ScriptedUser:
     def describe(self) -> dict:
         return {
             "role": "scripted user",
+            "rules_source": rules_source(),
             "temper": asdict(self.temper),
             "rules": self.rules.describe(),
             "reader": self.reader.__name__,
@@ -215,6 +229,7 @@ class ScriptedJudge:
     def describe(self) -> dict:
         return {
             "role": "scripted judge",
+            "rules_source": rules_source(),
             "grammar": self.grammar,
             "reserved": self.reserved,
             "reader": self.reader.__name__,

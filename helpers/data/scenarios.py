@@ -9,6 +9,7 @@ Paper: EMPA (arXiv 2603.00552) section 3.2 and appendix 10, persona card; SAGE (
 2505.02847) section 2.1, persona, background, goal and hidden intention.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -268,6 +269,11 @@ def parse_card(line: str, where: str) -> Scenario:
 def card_line(card: Scenario) -> str:
     """A card as one line of JSON, without the newline."""
     return json.dumps(card.model_dump(mode="json"), ensure_ascii=False)
+
+
+def card_hash(card: Scenario) -> str:
+    """16 hex digits over the whole card: another content is another card."""
+    return hashlib.sha256(card_line(card).encode()).hexdigest()[:16]
 
 
 def validate(card: Scenario) -> list[str]:

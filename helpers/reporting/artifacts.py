@@ -35,6 +35,7 @@ BACKENDS = {
     "records": "numeric records of the released runs",
     "scripted": "the kit's scripted roles, no model",
     "llm": "models behind an endpoint",
+    "labelled": "sentences written and labelled for the kit",
 }
 
 

@@ -15,6 +15,7 @@ from helpers.scoring.replay import Dialogues, board, score_dialogues
 from helpers.scoring.rubric import MDEP_FIELDS, increments
 
 FAILED_LIMIT = 0.05
+EPM = ("epm", "limit")  # endings that are EMPA's; an emotion's success is another one
 
 
 def stack_dialogues(dialogues: Iterable[Dialogue], name: str) -> Dialogues:
@@ -37,7 +38,7 @@ def stack_dialogues(dialogues: Iterable[Dialogue], name: str) -> Dialogues:
         {
             "model": name,
             "case": [d.scenario_id for d in kept],
-            "ending": [d.ending for d in kept],
+            "ending": [d.ending if d.ended_by in EPM else "other" for d in kept],
             "turns": [len(d.turns) for d in kept],
         }
     )

@@ -189,7 +189,7 @@ def audit_picture(rows: pd.DataFrame):
 def reader_quality(
     table: pd.DataFrame, confusion: dict[tuple[str, str], int], kinds: list[str]
 ):
-    """The free-text reader: F1 by act for two groups of authors, and what it confuses.
+    """The free-text reader: F1 by act for up to three groups of authors; confusions.
 
     Args:
         table: act, group, f1, low, high (NaN where the act does not occur).
@@ -197,7 +197,11 @@ def reader_quality(
     """
     figure, axes = look.grid(1, 2, 3.9, gridspec_kw={"width_ratios": [2, 3]})
     ax, right = axes[0]
-    looks = [(look.BLUE, "o", 0.15), (look.ORANGE, "s", -0.15)]
+    looks = [
+        (look.BLUE, "o", 0.22),
+        (look.ORANGE, "s", 0.0),
+        (look.GREEN, "^", -0.22),
+    ]
     groups = list(dict.fromkeys(table["group"]))
     for group, (colour, mark, shift) in zip(groups, looks, strict=False):
         part = table[table["group"] == group].set_index("act").reindex(kinds)
@@ -221,7 +225,7 @@ def reader_quality(
     right.set_ylabel("labelled")
     right.grid(visible=False)
     long = [
-        {"act": t, "group": "all", "read": r, "count": n}
+        {"act": t, "group": "confusion", "read": r, "count": n}
         for (t, r), n in sorted(confusion.items())
     ]
     return figure, pd.concat([table, pd.DataFrame(long)], ignore_index=True)

@@ -70,7 +70,8 @@ class Dialogue:
     """One dialogue; `key` is what makes it one of its kind in a store.
 
     repeat: 0, 1, ... of the same scenario. attempt: 0; higher when a dialogue that
-        ended in error was run again. seed: of this dialogue. closing: a user line
+        ended in error was run again. seed: of this dialogue. card: hash of the
+        scenario card, None in records from before it was kept. closing: a user line
         after the last reply, None if the dialogue ended before it.
     successes: first turn of success by "epm" and by "emotion"; absent = not reached.
     initial_levels, initial_position: IEDR levels and P_0, None without a judge.
@@ -89,6 +90,7 @@ class Dialogue:
     attempt: int = 0
     successes: Mapping[str, int] = field(default_factory=dict)
     closing: str | None = None
+    card: str | None = None
     initial_emotion: int | None = None
     initial_levels: Mapping[str, int] | None = None
     initial_position: Triple | None = None

@@ -27,7 +27,7 @@ from helpers.agents.roles import (
     StatePacket,
     User,
 )
-from helpers.data.scenarios import Scenario
+from helpers.data.scenarios import Scenario, card_hash
 from helpers.sandbox.dialogue import Dialogue, Failure, Turn
 from helpers.sandbox.store import settings_hash
 from helpers.scoring.epm import EpmSettings, score_trajectory, zone_distance
@@ -280,6 +280,7 @@ class Episode:
             attempt=attempt,
             successes=dict(self.successes),
             closing=self.closing,
+            card=card_hash(self.scenario),
             initial_emotion=self._emotion0,
             initial_levels=self._levels,
             initial_position=None

@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from helpers.agents.roles import Director, Judge, Policy, User
-from helpers.data.scenarios import Scenario
+from helpers.data.scenarios import Scenario, card_hash
 from helpers.sandbox.dialogue import Dialogue
 from helpers.sandbox.episode import RunSettings, run_description, run_one
 from helpers.sandbox.store import DialogueStore
@@ -98,6 +98,7 @@ def _todo(scenarios, repeats, store, retry_failed) -> list[tuple[Scenario, int, 
         if scenario.id in seen:
             raise ValueError(f"scenario {scenario.id} is given twice")
         seen.add(scenario.id)
+        store.check_card(scenario.id, card_hash(scenario))
         for repeat in range(repeats):
             last = store.attempt(scenario.id, repeat)
             if last is None:

@@ -124,6 +124,7 @@ class DialogueStore:
         self.settings_hash = settings_hash(settings)
         self.torn_bytes = 0
         self._cases: dict[tuple[str, int], tuple[int, bool]] = {}
+        self._cards: dict[str, str] = {}
         self._lock = Lock()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = open(self.path, "ab", buffering=0)
@@ -189,6 +190,8 @@ class DialogueStore:
         failed = dialogue.failure is not None
         if case not in self._cases or self._cases[case][0] < dialogue.attempt:
             self._cases[case] = dialogue.attempt, failed
+        if dialogue.card is not None:
+            self._cards[dialogue.scenario_id] = dialogue.card
 
     def _write(self, data: bytes) -> None:
         """All of it, on disk; a write that fails part way is taken back."""
@@ -205,6 +208,18 @@ class DialogueStore:
     def attempt(self, scenario_id: str, repeat: int) -> tuple[int, bool] | None:
         """(last attempt, whether it failed) of a case, None if it was never run."""
         return self._cases.get((scenario_id, repeat))
+
+    def check_card(self, scenario_id: str, card: str) -> None:
+        """The card of a scenario must be the one that its stored dialogues had.
+
+        Raises:
+            SettingsChanged: it is another one.
+        """
+        if self._cards.get(scenario_id, card) != card:
+            raise SettingsChanged(
+                f"{self.path.name}: the card {scenario_id} has changed since its "
+                "dialogues were stored: use another output folder, or the old card"
+            )
 
     def append(self, dialogue: Dialogue) -> None:
         """Store one dialogue durably.
