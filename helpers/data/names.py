@@ -46,11 +46,12 @@ _ROLES = frozenset(
     "friend colleague boss night the".split()
 )
 _ZH_ROLES = (
-    "志愿者|辅导员|老同学|邻居|物业|球友|病友群管理员|管理员|店家|客服|法律援助|倾听员|树洞"
+    "志愿者|辅导员|老同学|邻居|物业|球友|病友群管理员|管理员|店家|客服|法律援助|倾听员|树洞|前?同事"
 )
 _ZH_TITLE = "经理|老师|主任|医生|阿姨|叔叔|院长|总监|校长|师傅|教授"
 _ZH_BEFORE = (
     "和|让|跟|叫|是|找|给|导师|弟|哥|姐|妹|朋友|同事|室友们?|收件人|老板|儿子|女儿|班长"
+    "|爱人|老公|老婆|丈夫|妻子|女友|男友|对象|闺蜜|舅舅|姑姑"
 )
 _ZH_AFTER = r"(?=[，。！？、,.!?\s的在说打骂上让把也来去给和跟手那昨今分]|$)"
 
@@ -115,20 +116,26 @@ def _parts(display: str) -> list[str]:
 
 
 def _capitals(text: str) -> set[str]:
-    """Capitalised words inside a sentence, and first names at its start."""
+    """Capitalised words inside a sentence, and first names at its start.
+
+    Who begins a message in lower case does not capitalise sentences: there a capital
+    at the start of one says as much as inside it.
+    """
     found = set()
+    careless = text.lstrip(" \"'“(")[:1].islower()
     for match in _CHAIN.finditer(text):
         before = text[: match.start()].rstrip(" \"'“(")
         initial = not before or before[-1] in ".!?:…\n"
         words = re.split(r" & | |/", match.group(0))
         for position, word in enumerate(words):
             plain = re.sub(r"['’]s$", "", word)
-            if plain.lower() in _NOT_NAMES or plain.lower()[:-1] in _NOT_NAMES:
+            if re.sub(r"s$", "", plain.lower()) in _NOT_NAMES:
                 continue
             if initial and position == 0:
-                is_name = plain.lower() in first_names() - ordinary_words()
-                follows = len(words) > 1 and plain.lower() not in ordinary_words()
-                if not (is_name or follows):
+                if plain.lower() in ordinary_words():
+                    continue
+                chained = len(words) > 1
+                if not (careless or chained or plain.lower() in first_names()):
                     continue
             found.add(plain)
     return found
@@ -144,7 +151,7 @@ def _speakers_zh(speakers) -> set[str]:
         if len(plain) == 3:
             names.add(plain[1:])
         if plain[0] in "阿小老":
-            names.add(plain[1:] * 2)
+            names |= {plain[1:] * 2, *(plain[1:] + end for end in "哥姐叔姨")}
     return names
 
 
@@ -154,10 +161,14 @@ def _others_zh(texts: list[str]) -> set[str]:
     full = re.compile(
         rf"(?:{_ZH_BEFORE})((?:{surnames})[\u4e00-\u9fff]{{1,2}}?){_ZH_AFTER}"
     )
+    given = "".join(sorted({c for n in Chinese.first_names for c in n}))
+    alone = re.compile(
+        rf"(?:^|[，。！？、\s])((?:{surnames})[\u4e00-\u9fff][{given}]){_ZH_AFTER}"
+    )
     found = set()
     for text in texts:
         found |= set(titled.findall(text))
-        found |= set(full.findall(text))
+        found |= set(full.findall(text)) | set(alone.findall(text))
     return found
 
 

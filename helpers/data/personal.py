@@ -62,8 +62,8 @@ _STREET = (
     "lane|street|st|road|rd|close|court|terrace|parade|row|avenue|ave|drive|square"
     "|way|place|crescent|hill|mews|walk|grove|gardens|steps|quay|boulevard|blvd"
 )
-_ROAD_WORD = "allee|stra(?:ss|ß)e|str\\.|weg|gasse|platz|hof|gata|gate|straat|laan|vej"
-_UNIT = r"(?:flat|apt|apartment|unit|loft|suite|room|door|floor)"
+_ROAD_WORD = "allee|stra(?:ss|ß)e|str\\.|weg|gasse|platz|hof|gata|gate|gade|straat|laan|vej"
+_UNIT = r"(?:flat|apt|apartment|unit|loft|suite|room|door|floor|garage)"
 _TAIL = rf"(?:,? +(?:{_UNIT} *\w{{1,3}}|\d+(?:st|nd|rd|th) floor))?"
 _CODE = r"[A-Z0-9]*\d[A-Z0-9]*"
 # Words after which a code of letters and digits is somebody's number.
@@ -75,8 +75,10 @@ _ID_CUE = (
 PATTERNS = {
     "en": {
         "ADDRESS": (
-            rf"(?i)\b\d{{1,4}}[a-z]?,? +(?:[\w'.-]+ +){{1,3}}(?:{_STREET})\b{_TAIL}",
+            rf"(?i)\b\d{{1,4}}[a-z]? +(?!or |and |then )(?:[\w'.-]+ +){{1,3}}(?:{_STREET})\b{_TAIL}",
             rf"(?i)\b(?:[\w-]+ +)?\w*(?:{_ROAD_WORD}) +\d{{1,4}}[a-z]?\b{_TAIL}",
+            rf"\b(?:[A-Z][\w'-]+ +){{1,3}}(?i:{_STREET})\b{_TAIL}",  # without a number
+            r"\b(?!January|March|April|August|October|Helper)[A-Z][a-zà-ÿ]{4,} \d{1,3}\b",
             rf"(?:\b\w+ +\w+, +)?\b(?i:{_UNIT}) +\w{{1,3}}, +(?:[A-Z][\w'-]+ ?){{1,3}}",
             rf"\b(?:[A-Z][\w'-]+ +){{1,3}}?[A-Z][\w'-]+, +\d{{1,4}} +(?:[A-Z][\w'-]+ ?)+",
         ),
@@ -90,7 +92,7 @@ PATTERNS = {
         "ADDRESS": (
             r"(?:[\u4e00-\u9fff]{2,6}(?:省|市|区|县))*[\u4e00-\u9fff]{1,6}"
             r"(?:路|街|大道|巷|弄|小区|新村|花园|苑)\d+(?:号|幢|栋)"
-            r"(?:\d+(?:号楼|号|栋|幢|单元|室|楼|层))*",
+            r"(?:\d+(?:号楼|号|栋|幢|单元|室|楼|层)?)*",
         ),
         "EMPLOYER": (
             r"(?:(?<=在)|(?<=单位)|(?<=公司))[\u4e00-\u9fff]{2,8}?"
@@ -98,12 +100,15 @@ PATTERNS = {
         ),
     },
 }
+# Not \b: a Chinese character before a code counts as a letter there.
+_ON, _OFF = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 ID_PATTERNS = (
     rf"(?i){_ID_CUE}[^\w\n]{{0,3}}(?:is |是|:)? *\W?{_CODE}(?:[ /-]{_CODE})*",
-    r"\b[A-Za-z]{1,6}[-/]?\d[\dA-Za-z]*(?:[-/][\dA-Za-z]+)+\b",  # KV-883-20175
-    r"\b[A-Za-z]{1,6}[-/]\d{3,}[\dA-Za-z]*\b",  # TM-40417
-    r"\b[A-Z]{2,6} +\d[\dA-Z]*(?:[ /-][\dA-Z]+)+\b",  # BG 7731 9042 A
-    r"\b[A-Z]{1,3}\d{5,}[A-Z]?\b",  # P7740921K
+    rf"{_ON}[A-Za-z]{{1,6}}[-/]?\d[\dA-Za-z]*(?:[-/][\dA-Za-z]+)+{_OFF}",  # KV-883-20
+    rf"{_ON}[A-Za-z]{{1,6}}[-/]\d{{3,}}[\dA-Za-z]*{_OFF}",  # TM-40417
+    rf"{_ON}[A-Z]{{2,6}} +\d[\dA-Z]*(?:[ /-][\dA-Z]+)+{_OFF}",  # BG 7731 9042 A
+    rf"{_ON}[A-Z]{{1,3}}\d{{5,}}[A-Z]?{_OFF}",  # P7740921K
+    rf"{_ON}[A-Z]{{1,3}}[ -]?\d{{1,4}}[ -]?[A-Z]{{1,3}}{_OFF}",  # a number plate
     r"(?<!\d)\d(?:[ /-]?\d){4,}(?!\d)",  # a long number, of whatever kind
     r"[(（]\d{4}[)）][\u4e00-\u9fff]{1,3}\d+号",  # a court file
 )
