@@ -21,7 +21,9 @@ from spacy.lang.en.stop_words import STOP_WORDS
 
 from helpers.data.material import FILES, material
 
-_TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Herr|Frau|Uncle|Aunt|Auntie|Sister|St)\.?"
+_TITLE = (
+    r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Herr|Frau|Uncle|Aunt|Auntie|Sister|St)\.?"
+)
 _KIN = (
     "friend|boss|brother|sister|cousin|husband|wife|manager|tutor|teacher|colleague"
     "|neighbour|uncle|aunt|flatmate|partner|ex|son|daughter|name is|called|named"
@@ -45,9 +47,7 @@ _ROLES = frozenset(
     "garage office ticket travel club book bot share flat pal vet allotment notary's "
     "friend colleague boss night the".split()
 )
-_ZH_ROLES = (
-    "志愿者|辅导员|老同学|邻居|物业|球友|病友群管理员|管理员|店家|客服|法律援助|倾听员|树洞|前?同事"
-)
+_ZH_ROLES = "志愿者|辅导员|老同学|邻居|物业|球友|病友群管理员|管理员|店家|客服|法律援助|倾听员|树洞|前?同事"
 _ZH_TITLE = "经理|老师|主任|医生|阿姨|叔叔|院长|总监|校长|师傅|教授"
 _ZH_BEFORE = (
     "和|让|跟|叫|是|找|给|导师|弟|哥|姐|妹|朋友|同事|室友们?|收件人|老板|儿子|女儿|班长"
@@ -102,7 +102,7 @@ def known_names(texts: list[str], speakers: tuple[str, str], language: str) -> s
 
 
 def _nickname(word: str, full: set[str]) -> bool:
-    """Whether a word is a short form of a speaker's name: "rob", "robbie" for Robert."""
+    """Whether a word is a short form of a speaker's name: "rob" for Robert."""
     if len(word) < 3:
         return False
     short = any(name.startswith(word) for name in full)
@@ -174,7 +174,8 @@ def _others_zh(texts: list[str]) -> set[str]:
 
 def name_pattern(names: set[str], language: str) -> str:
     """One pattern for all names, the longest first; Latin names match in any case."""
-    words = "|".join(re.escape(name) for name in sorted(names, key=lambda n: (-len(n), n)))
+    longest_first = sorted(names, key=lambda name: (-len(name), name))
+    words = "|".join(re.escape(name) for name in longest_first)
     if language == "zh":
         return words
     joined = rf"(?:{_TITLE} +)?(?:{words})(?:(?:['’]s)?(?: & | |/)(?:{words}))*"

@@ -1,15 +1,15 @@
 """Find personal data in a dialogue with Presidio, and put a placeholder in its place.
 
-The library's own recognisers find e-mail addresses, phone numbers, bank accounts, cards,
-network addresses and number plates. No language model is loaded (the pipeline is a blank
-spaCy one), so names, street addresses, employers and free forms of ids need rules, which
-are registered with the library as recognisers: the display names of the two speakers,
-the first names that Faker lists for its locales, and patterns.
+The library's own recognisers find e-mail addresses, phone numbers, bank accounts,
+cards, network addresses and number plates. No language model is loaded (the pipeline
+is a blank spaCy one), so names, street addresses, employers and free forms of ids need
+rules, which are registered with the library as recognisers: the display names of the
+two speakers, the first names that Faker lists for its locales, and patterns.
 
 What this misses, by construction: a third person's name in lower case that no rule
 introduces ("ask corinne", unless she was met before); a place or employer in lower
-case; a nickname that is no beginning of a known name; what only the story gives away.
-It removes more than it must: any capitalised word inside a sentence is taken for a name.
+case; a nickname of two letters; what only the story gives away. It removes more than it
+must: any capitalised word inside a sentence is taken for a name.
 
 Library: presidio-analyzer. Paper: EMPA (arXiv 2603.00552) Algorithm 1, stage 1: drop
 what is sensitive, no personal data in what is kept.
@@ -62,7 +62,10 @@ _STREET = (
     "lane|street|st|road|rd|close|court|terrace|parade|row|avenue|ave|drive|square"
     "|way|place|crescent|hill|mews|walk|grove|gardens|steps|quay|boulevard|blvd"
 )
-_ROAD_WORD = "allee|stra(?:ss|ß)e|str\\.|weg|gasse|platz|hof|gata|gate|gade|straat|laan|vej"
+_ROAD_WORD = (
+    "allee|stra(?:ss|ß)e|str\\.|weg|gasse|platz|hof|gata|gate|gade|straat|laan|vej"
+)
+_WORDS = r"(?:[A-Z][\w'-]+ +){1,3}"
 _UNIT = r"(?:flat|apt|apartment|unit|loft|suite|room|door|floor|garage)"
 _TAIL = rf"(?:,? +(?:{_UNIT} *\w{{1,3}}|\d+(?:st|nd|rd|th) floor))?"
 _CODE = r"[A-Z0-9]*\d[A-Z0-9]*"
@@ -75,17 +78,18 @@ _ID_CUE = (
 PATTERNS = {
     "en": {
         "ADDRESS": (
-            rf"(?i)\b\d{{1,4}}[a-z]? +(?!or |and |then )(?:[\w'.-]+ +){{1,3}}(?:{_STREET})\b{_TAIL}",
+            r"(?i)\b\d{1,4}[a-z]? +(?!or |and |then )(?:[\w'.-]+ +){1,3}"
+            rf"(?:{_STREET})\b{_TAIL}",
             rf"(?i)\b(?:[\w-]+ +)?\w*(?:{_ROAD_WORD}) +\d{{1,4}}[a-z]?\b{_TAIL}",
-            rf"\b(?:[A-Z][\w'-]+ +){{1,3}}(?i:{_STREET})\b{_TAIL}",  # without a number
+            rf"\b{_WORDS}(?i:{_STREET})\b{_TAIL}",  # without a number
             r"\b(?!January|March|April|August|October|Helper)[A-Z][a-zà-ÿ]{4,} \d{1,3}\b",
             rf"(?:\b\w+ +\w+, +)?\b(?i:{_UNIT}) +\w{{1,3}}, +(?:[A-Z][\w'-]+ ?){{1,3}}",
-            rf"\b(?:[A-Z][\w'-]+ +){{1,3}}?[A-Z][\w'-]+, +\d{{1,4}} +(?:[A-Z][\w'-]+ ?)+",
+            rf"\b{_WORDS}?[A-Z][\w'-]+, +\d{{1,4}} +(?:[A-Z][\w'-]+ ?)+",
         ),
         "EMPLOYER": (
             r"(?<=\bwork at )[\w&' .-]{3,30}?(?=[,.;!?]|$| and | since | for | now )",
             r"(?<=\bwork for )[A-Z][\w&' .-]{3,30}?(?=[,.;!?]|$)",
-            r"\b(?:[A-Z][\w'-]+ +){1,3}(?:Ltd|GmbH|Inc|LLC|AG|Logistics|Hospice|Freight)",
+            rf"\b{_WORDS}(?:Ltd|GmbH|Inc|LLC|AG)\b",
         ),
     },
     "zh": {
