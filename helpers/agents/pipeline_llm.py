@@ -1,12 +1,12 @@
 """The pipeline's backend played by a model, and the expansion of a set by prompt.
 
-The model sees a dialogue only after the personal data were removed by rule and no crisis
-was recognised; it composes from features alone, first the persona, then the crisis, as
-Algorithm 1 does. The initial deficit is asked with the IEDR prompt of `EmpaJudge`.
-Everything it writes passes the same checks as the scripted cards.
+The model sees a dialogue only after the personal data were removed by rule and no
+crisis was recognised; it composes from features alone, first the persona, then the
+crisis, as Algorithm 1 does. The initial deficit is asked with the IEDR prompt of
+`EmpaJudge`. Everything it writes passes the same checks as the scripted cards.
 
-Paper: EMPA (arXiv 2603.00552) section 3.2, Algorithm 1. The paper's generator and prompts
-were not released: model and prompts here are the reader's and the kit's.
+Paper: EMPA (arXiv 2603.00552) section 3.2, Algorithm 1. The paper's generator and its
+prompts were not released: model and prompts here are the reader's and the kit's.
 """
 
 import json
@@ -21,7 +21,8 @@ from helpers.agents.roles import RoleFailure
 from helpers.agents.templates import fingerprint, render
 from helpers.data import slots
 from helpers.data.marking import Features, Marks, Segment
-from helpers.data.pipeline import BackendFailed, Bench, Draft, Source
+from helpers.data.pipeline import BackendFailed, Draft
+from helpers.data.refining import Bench, Source
 from helpers.data.sampling import gaps
 from helpers.data.scenarios import SCHEMA_VERSION, Scenario
 from helpers.data.slots import ITEMS
@@ -149,7 +150,7 @@ def expand(
 
     Returns: (new cards, (pair, reason, detail) of what was not kept).
     """
-    bench = Bench(backend)
+    bench = Bench(backend.rate)
     for card in cards:
         bench.keep(card, None)
     new, lost = [], []

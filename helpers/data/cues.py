@@ -1,7 +1,7 @@
 """Cue words of the scripted pipeline: what in a chat hints at a feeling, an event, ...
 
-The words lie in `data/material/cues.json`, English and Chinese in one table, each entry a
-regular expression. Counting them is a stand-in for EMPA's LLM judge: an offline demo.
+The words lie in `data/material/cues.json`, English and Chinese in one table, each entry
+a regular expression. Counting them is a stand-in for EMPA's LLM judge: an offline demo.
 
 Paper: EMPA (arXiv 2603.00552) Algorithm 1, stage 1: mark segments, encode features. The
 paper's feature schema F was not released; these features are the kit's own.
@@ -43,7 +43,7 @@ def _compiled(entries: list[str]) -> re.Pattern:
 
 
 def count(table: str, text: str) -> Counter:
-    """How many cues of each slot of a table are in the text; slots without one are 0."""
+    """How many cues of each slot of a table are in the text; slots without are 0."""
     return Counter(
         {slot: _hits(pattern, text) for slot, pattern in _cues()[table].items()}
     )

@@ -1,9 +1,9 @@
 """ESConv as raw dialogues, read through `datasets`; nothing of it is shipped.
 
-ESConv's licence (CC BY-NC 4.0) forbids to pass its text on inside this kit, so a reader
-loads it from the hub, on a machine with a network. The stages then treat it as any other
-file of raw dialogues. The corpus names no speakers: the participants are "seeker" and
-"helper", and names of people in the text are found by the other rules.
+ESConv's licence (CC BY-NC 4.0) forbids to pass its text on inside this kit, so a
+reader loads it from the hub, on a machine with a network. The stages then treat it as
+any other file of raw dialogues. The corpus names no speakers: the participants are
+"seeker" and "helper", and names of people in the text are found by the other rules.
 
 Corpus: Liu et al., Towards Emotional Support Dialog Systems (2021). The field names
 (`dialog`, `speaker`, `text`; "usr" and "sys") are those of the hub's copy; a row in
@@ -41,8 +41,8 @@ def load_esconv(path: Path | str, split: str = "test", limit: int | None = None)
         rows = load_dataset(NAME, split=split)
     except (OSError, ValueError) as error:
         raise NoCorpus(
-            f"{NAME} cannot be loaded ({type(error).__name__}): it needs a network, and "
-            "HF_HUB_OFFLINE=0"
+            f"{NAME} cannot be loaded ({type(error).__name__}): it needs a network "
+            "and HF_HUB_OFFLINE=0"
         ) from error
     count = len(rows) if limit is None else min(limit, len(rows))
     lines = [to_raw(rows[i], split, i).model_dump_json() for i in range(count)]

@@ -1,7 +1,7 @@
 """Stage 1 by rule: which part of a dialogue needs empathy, and what features it has.
 
-A message scores by its cues and a little by its neighbours'; a run of messages above the
-threshold is a segment. All of it is a stand-in for EMPA's LLM judge.
+A message scores by its cues and a little by its neighbours'; a run of messages above
+the threshold is a segment. All of it is a stand-in for EMPA's LLM judge.
 
 Paper: EMPA (arXiv 2603.00552) Algorithm 1, stage 1.
 """

@@ -47,7 +47,10 @@ _ROLES = frozenset(
     "garage office ticket travel club book bot share flat pal vet allotment notary's "
     "friend colleague boss night the".split()
 )
-_ZH_ROLES = "志愿者|辅导员|老同学|邻居|物业|球友|病友群管理员|管理员|店家|客服|法律援助|倾听员|树洞|前?同事"
+_ZH_ROLES = (
+    "志愿者|辅导员|老同学|邻居|物业|球友|病友群管理员|管理员"
+    "|店家|客服|法律援助|倾听员|树洞|前?同事"
+)
 _ZH_TITLE = "经理|老师|主任|医生|阿姨|叔叔|院长|总监|校长|师傅|教授"
 _ZH_BEFORE = (
     "和|让|跟|叫|是|找|给|导师|弟|哥|姐|妹|朋友|同事|室友们?|收件人|老板|儿子|女儿|班长"

@@ -82,7 +82,8 @@ PATTERNS = {
             rf"(?:{_STREET})\b{_TAIL}",
             rf"(?i)\b(?:[\w-]+ +)?\w*(?:{_ROAD_WORD}) +\d{{1,4}}[a-z]?\b{_TAIL}",
             rf"\b{_WORDS}(?i:{_STREET})\b{_TAIL}",  # without a number
-            r"\b(?!January|March|April|August|October|Helper)[A-Z][a-zà-ÿ]{4,} \d{1,3}\b",
+            r"\b(?!January|March|April|August|October|[A-Z]\w+day|Helper)"
+            r"[A-Z][a-zà-ÿ]{4,} \d{1,3}\b",
             rf"(?:\b\w+ +\w+, +)?\b(?i:{_UNIT}) +\w{{1,3}}, +(?:[A-Z][\w'-]+ ?){{1,3}}",
             rf"\b{_WORDS}?[A-Z][\w'-]+, +\d{{1,4}} +(?:[A-Z][\w'-]+ ?)+",
         ),

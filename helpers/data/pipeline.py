@@ -23,16 +23,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import ValidationError
-
 from helpers.data import checks, marking
-from helpers.data.marking import Features, Marks, Segment
+from helpers.data.marking import Features, Marks
 from helpers.data.material import MATERIAL
-from helpers.data.personal import Span, find_personal, redact
-from helpers.data.raw import INPUT_REASONS, Line, RawDialogue, read_raw
+from helpers.data.personal import find_personal, redact
+from helpers.data.raw import INPUT_REASONS, Line, read_raw
+from helpers.data.refining import Bench, Source
 from helpers.data.sampling import stratified
 from helpers.data.scenarios import Scenario, write_cards
-from helpers.data.slots import ITEMS
 from helpers.data.steplog import StepLog, fingerprint, read_log
 from helpers.files import write_atomically
 
@@ -178,7 +176,7 @@ def _write_refusals(path: Path, records: list[dict]) -> None:
 
 
 def recontextualise(out_dir: Path, backend: Backend, seed: int) -> dict[str, dict]:
-    """Stage 2: one draft for the strongest segment of each dialogue that stage 1 kept."""
+    """Stage 2: a draft for the strongest segment of each dialogue kept by stage 1."""
     before = Path(out_dir) / f"{STAGES[0]}.jsonl"
     settings = {
         "stage": 2,
@@ -226,7 +224,7 @@ def refine(
         for line in read_raw(path)
     }
     with StepLog(out_dir / f"{STAGES[2]}.jsonl", settings) as log:
-        bench = Bench(backend)
+        bench = Bench(backend.rate)
         for key, draft in _kept(before):
             source = Source.of(marked[key], raw[key])
             if not log.done(key):
@@ -238,73 +236,6 @@ def refine(
                     Scenario.model_validate_json(json.dumps(stored["card"])), source
                 )
         return log.records
-
-
-@dataclass(frozen=True)
-class Source:
-    """What a card is compared with: features, raw messages, removed values, story."""
-
-    features: Features
-    messages: tuple[str, ...]
-    values: tuple[str, ...]
-    story: str
-
-    @classmethod
-    def of(cls, marked: dict, raw: RawDialogue) -> "Source":
-        segment = Segment(**marked["segment"])
-        part = marked["turns"][segment.first : segment.last + 1]
-        texts = [turn.text for turn in raw.turns]
-        spans = [Span(**span) for span in marked["removed"]]
-        return cls(
-            Features.from_json(marked["features"]),
-            (*texts, *(turn["text"] for turn in marked["turns"])),
-            tuple(texts[s.turn][s.start : s.end] for s in spans),
-            "\n".join(t["text"] for t in part if t["role"] == "seeker"),
-        )
-
-
-class Bench:
-    """The checks of stage 3, and the cards that passed so far."""
-
-    def __init__(self, backend: Backend):
-        self._backend = backend
-        self._kept: list[tuple[str, str, set]] = []
-
-    def keep(self, card: Scenario, source: Source | None) -> None:
-        """Later cards may be no doubles of this one."""
-        story = source.story if source else ""
-        self._kept.append((card.id, story, checks.card_runs(card)))
-
-    def judge(self, draft: Mapping, source: Source) -> tuple[Scenario | None, str, str]:
-        """(card with its levels, "", "") or (None, reason, detail).
-
-        Raises: BackendFailed when the levels cannot be had.
-        """
-        try:
-            card = Scenario.model_validate_json(json.dumps(draft["card"]))
-            levels = self._backend.rate(card, source.features)
-            rated = draft["card"] | {
-                "needs": {item: levels[item] for item in ITEMS},
-                "priorities": {
-                    axis: checks.PRIORITY[levels[f"{axis}.3"]] for axis in "CAP"
-                },
-            }
-            card = Scenario.model_validate_json(json.dumps(rated))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            field = ".".join(str(part) for part in first["loc"])
-            return None, "schema", f"field {field}: {first['msg']}"
-        if found := checks.contradictions(card, source.features):
-            return None, "contradiction", found[0]
-        if run := checks.shared_run(card, source.messages):
-            return None, "leakage", f"eight words of the source: {run!r}"
-        if checks.personal_value(card, source.values):
-            return None, "personal_data", "a removed value stands in the card"
-        own = checks.card_runs(card)
-        for ident, story, runs in self._kept:
-            if checks.same_story(story, source.story) or checks.same_card(runs, own):
-                return None, "near_duplicate", f"nearly the same as {ident}"
-        return card, "", ""
 
 
 def _checker(bench: Bench, draft: dict, source: Source) -> Callable[[], tuple]:

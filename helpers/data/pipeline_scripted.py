@@ -2,7 +2,8 @@
 
 It marks and rates by counting cue words, and writes cards in the kit's own sentences
 (`helpers.data.card_text`), so that no wording of a source can enter a card. What a
-source does not say is drawn from the kit's slots and noted as supplied. An offline demo.
+source does not say is drawn from the kit's slots and noted as supplied. An offline
+demo.
 """
 
 import random

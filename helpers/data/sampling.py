@@ -39,8 +39,8 @@ def official_shares() -> dict[str, Counter]:
 def stratified(cards: Sequence[Scenario], size: int, seed: int) -> list[str]:
     """Ids of a test set whose margins follow the official 30.
 
-    Cards are taken one by one; each time the one that lowers the squared distance to the
-    wanted counts most, ties at random. Where the pool lacks a stratum the gap stays.
+    Cards are taken one by one; each time the one whose strata are furthest below the
+    wanted counts, ties at random. Where the pool lacks a stratum the gap stays.
 
     Raises: ValueError when the pool holds fewer cards than `size`.
     """

@@ -1,9 +1,9 @@
 """The record of one pipeline stage: JSON Lines, one outcome a line, append only.
 
 Promises (tests/test_pipeline_resume.py): a line is written, flushed and synced before
-it counts; a torn last line is cut off; a finished item is never done again; a log belongs
-to one set of settings; one process writes at a time. An item that failed (a model's
-server was away) is tried again by the next run.
+it counts; a torn last line is cut off; a finished item is never done again; a log
+belongs to one set of settings; one process writes at a time. An item that failed (a
+model's server was away) is tried again by the next run.
 """
 
 import fcntl
