@@ -15,6 +15,7 @@ from functools import cache
 from helpers.data.material import MATERIAL
 
 TABLES = ("emotions", "events", "topics", "values", "actions", "intentions", "items")
+LONG = 12  # words of a message
 FLAGS = ("guarded", "open", "early", "calm", "shift", "crisis")
 
 
@@ -61,8 +62,8 @@ def _hits(pattern: re.Pattern, text: str) -> int:
 def need(text: str) -> float:
     """How much one message hints at a need: feelings, events and worth, less the calm.
 
-    Each kind of cue adds 1, a second cue of the kind a half; jokes and business take
-    a half away.
+    Each kind of cue adds 1, a second cue of the kind a half, a long message a quarter;
+    jokes and business take a half away.
     """
     kinds = (
         sum(count("emotions", text).values()),
@@ -70,6 +71,7 @@ def need(text: str) -> float:
         sum(count("items", text)[item] for item in ("A.1", "P.1", "P.2", "C.3")),
     )
     raised = sum(1.0 + 0.5 * (n > 1) for n in kinds if n)
+    raised += 0.25 * (len(text.split()) >= LONG)
     return raised - 0.5 * bool(hits("calm", text))
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 
 from helpers.data import cues, slots
 
-THRESHOLD = 0.8  # a smoothed message at least so high belongs to a segment
+THRESHOLD = 1.0  # a smoothed message at least so high belongs to a segment
 LEAST = 2.5  # what the messages of a segment must add up to
 NEIGHBOUR = 0.35
 MAX_GAP = 3  # turns that a segment may bridge

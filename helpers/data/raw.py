@@ -96,6 +96,9 @@ def _line(number: int, raw: bytes, seen: dict[str, int]) -> Line:
     def rejected(reason: str, detail: str, ident: str | None = None) -> Line:
         return Line(number, ident, None, reason, f"line {number}: {detail}")
 
+    if b"\0" in raw:
+        detail = "holds zero bytes, as UTF-16 does; save the file as UTF-8"
+        return rejected("bad_encoding", detail)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,8 +1,8 @@
 """What was planted in the kit's raw dialogues: segments, personal data, duplicates.
 
 `part` says how far a dialogue may be trusted as a test: "dev" was used to write the
-rules; "heldout" and "fresh" were not, except that their personal data were looked at
-(`first_look.csv` keeps the figures of the first look).
+rules; "heldout" and "fresh" were not, except that the misses of personal data in them were
+looked at (`first_look.csv` keeps the figures of each first look).
 """
 
 import json
@@ -55,7 +55,7 @@ def read_truth(path: Path = RAW / "truth.jsonl") -> dict[str, Truth]:
 
 
 def first_look() -> pd.DataFrame:
-    """How the removal of personal data did on each part before anybody saw its misses.
+    """What stage 1 reached on each part before anybody had seen its misses.
 
     A record of the development, not recomputed: the rules of that time are gone.
     """

@@ -16,7 +16,9 @@ from helpers.data.scenarios import Scenario
 from helpers.reporting import figures
 from helpers.reporting.figures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, SKY
 
-POOL_MEAN, POOL_SD, POOL_N = 32.32, 4.52, 395
+# Length of the initial deficit over EMPA's pool of 395 scripts: mean and SD (paper,
+# appendix 7.1; confirmed by the predecessor's report).
+POOL_MEAN, POOL_SD = 32.32, 4.52
 STEP_NAMES = ("decontextualise", "recontextualise", "refine and validate")
 
 

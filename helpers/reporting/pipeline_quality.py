@@ -1,10 +1,10 @@
 """How well the pipeline's first stage does, against what was planted.
 
 Segment marking is compared turn by turn with three trivial baselines; personal data by
-characters. Intervals resample dialogues, since turns of one dialogue are not independent.
+characters. Intervals resample dialogues: turns of one dialogue are not independent.
 
-Paper: EMPA (arXiv 2603.00552) section 3.2 reports one figure, 91 % (N = 200), for a manual
-check of the marked segments; neither data nor criteria were released.
+Paper: EMPA (arXiv 2603.00552) section 3.2 reports one figure, 91 % (N = 200), for a
+manual check of the marked segments; neither data nor criteria were released.
 """
 
 import re
@@ -73,7 +73,7 @@ def marking_counts(
 ) -> pd.DataFrame:
     """One row a dialogue and method: id, part, method, tp, fp, fn (turns).
 
-    A dialogue in which somebody's life is at risk is left out: it is refused, not marked.
+    A dialogue of the kind "crisis" is left out: it is refused, not marked.
     """
     rows = []
     for record in records:
