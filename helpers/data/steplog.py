@@ -124,7 +124,8 @@ class StepLog:
         if self.done(key):
             raise StepError(f"{self.path.name}: {key} is already stored")
         record = {"key": key, "outcome": outcome, **fields}
-        data = (json.dumps(record, ensure_ascii=False) + "\n").encode()
+        line = json.dumps(record, ensure_ascii=False)
+        data = (line + "\n").encode()
         before = self.path.stat().st_size
         try:
             left = memoryview(data)
@@ -134,7 +135,7 @@ class StepLog:
         except OSError:
             os.truncate(self.path, before)
             raise
-        self.records[key] = record
+        self.records[key] = json.loads(line)  # as a resumed run reads it
 
     def close(self) -> None:
         self._file.close()

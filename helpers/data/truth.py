@@ -1,8 +1,8 @@
 """What was planted in the kit's raw dialogues: segments, personal data, duplicates.
 
 `part` says how far a dialogue may be trusted as a test: "dev" was used to write the
-rules; "heldout" and "fresh" were not, except that the misses of personal data in them were
-looked at (`first_look.csv` keeps the figures of each first look).
+rules; "heldout" and "fresh" were not, except that the misses of personal data in them
+were looked at (`first_look.csv` keeps the figures of each first look).
 """
 
 import json

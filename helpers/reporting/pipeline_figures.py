@@ -171,7 +171,7 @@ def overview():
     ax.annotate("", (0.89, 0.15), (0.56, 0.15), arrowprops=arrow | {
         "connectionstyle": "bar,fraction=0.12"
     })  # fmt: skip
-    ax.text(0.725, 0.04, "12 to 45 turns", ha="center", fontsize=6.6)
+    ax.text(0.725, 0.085, "12 to 45 turns", ha="center", fontsize=6.6)
     ax.text(0.0, 0.99, "Real-to-Sim (notebook 01)", fontsize=7.5, color=BLUE)
     ax.text(0.0, 0.5, "sandbox (02, 03) and score (03)", fontsize=7.5, color=GREEN)
     rows = [

@@ -32,11 +32,16 @@ def every_turn(dialogue: RawDialogue) -> set[int]:
 
 
 def feeling_word(dialogue: RawDialogue) -> set[int]:
-    """Baseline: a turn of the seeker that names a feeling."""
-    return {
+    """Baseline: a turn of the seeker that names a feeling, and the two on each side."""
+    named = [
         i
         for i, turn in enumerate(dialogue.turns)
         if turn.role == "seeker" and FEELING_WORDS.search(turn.text)
+    ]
+    return {
+        j
+        for i in named
+        for j in range(max(0, i - 2), min(len(dialogue.turns), i + 3))
     }
 
 
@@ -213,8 +218,9 @@ def personal_table(
                 "recall": share.estimate,
                 "low": share.low,
                 "high": share.high,
-                "spans removed": len(cut) or None,
+                "spans removed": len(cut) if len(cut) else None,
                 "precision": cut["right"].mean() if len(cut) else None,
             }
         )
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return table.astype({"spans removed": "Int64"})
