@@ -156,7 +156,7 @@ def _patterned(entity: str, language: str, patterns, score=0.6) -> PatternRecogn
 
 
 @cache
-def _engine() -> AnalyzerEngine:
+def _engine(own_rules: bool) -> AnalyzerEngine:
     """One analyser for both languages; the first call takes some seconds."""
     registry = RecognizerRegistry(supported_languages=list(LANGUAGES))
     for language in LANGUAGES:
@@ -173,6 +173,8 @@ def _engine() -> AnalyzerEngine:
             UkVehicleRegistrationRecognizer,
         ):
             registry.add_recognizer(recogniser(supported_language=language))
+        if not own_rules:
+            continue
         registry.add_recognizer(_patterned("ID", language, ID_PATTERNS))
         for entity, patterns in PATTERNS[language].items():
             registry.add_recognizer(_patterned(entity, language, patterns))
@@ -183,17 +185,19 @@ def _engine() -> AnalyzerEngine:
     )
 
 
-def find_personal(dialogue: RawDialogue) -> list[Span]:
+def find_personal(dialogue: RawDialogue, own_rules: bool = True) -> list[Span]:
     """All spans of personal data, merged where they touch each other's characters.
 
-    Names come last: who was named once is found in every turn, in any case.
+    Who was named once is found in every turn, in any case.
+
+    own_rules: False leaves only what the library brings, to show what it misses.
     """
-    engine, language = _engine(), dialogue.language
+    engine, language = _engine(own_rules), dialogue.language
     texts = [turn.text for turn in dialogue.turns]
     people = dialogue.participants
     names = known_names(texts, (people.seeker, people.helper), language)
     by_name = []
-    if names:
+    if names and own_rules:
         by_name = [_patterned("PERSON", language, [name_pattern(names, language)])]
     spans = []
     for turn, text in enumerate(texts):
@@ -204,6 +208,10 @@ def find_personal(dialogue: RawDialogue) -> list[Span]:
     return spans
 
 
+def _order(result) -> tuple[int, int, bool]:
+    return result.start, -result.end, result.entity_type != "PHONE_NUMBER"
+
+
 def _too_short(result, text: str) -> bool:
     """A lenient search takes any number for a telephone; seven digits make one."""
     digits = sum(c.isdigit() for c in text[result.start : result.end])
@@ -211,10 +219,11 @@ def _too_short(result, text: str) -> bool:
 
 
 def _merged(turn: int, found) -> list[Span]:
-    """Overlapping results become one span; the longest gives its kind."""
+    """Overlapping results become one span; the longest gives its kind, a telephone
+    before others of its length."""
     merged: list[Span] = []
     longest = 0
-    for result in sorted(found, key=lambda r: (r.start, -r.end)):
+    for result in sorted(found, key=_order):
         kind = ENTITY_KIND[result.entity_type]
         length = result.end - result.start
         if merged and result.start < merged[-1].end:
