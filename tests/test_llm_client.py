@@ -143,3 +143,13 @@ def test_overhead_of_the_kit(tmp_path, monkeypatch):
         seconds.append(time.perf_counter() - started)
     llm.close()
     assert statistics.median(seconds) < 0.005
+
+
+def test_a_model_named_by_a_folder_does_not_show_the_home(server, tmp_path):
+    home = str(Path.home())
+    server.script = [chat("hello")]
+    llm = client(server, folder=tmp_path, settings={"model": f"{home}/models/tiny"})
+    llm.complete("policy", HELLO)
+    assert server.bodies[0]["model"] == f"{home}/models/tiny"
+    assert llm.describe("policy")["model"] == "~/models/tiny"
+    assert home not in (tmp_path / "ledger.jsonl").read_text()

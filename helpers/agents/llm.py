@@ -91,8 +91,9 @@ class LLMClient:
         self.quirks = Quirks(_in(folder, "quirks.json"))
         self._retry = retry or RetryPolicy()
         self._clock = clock or Clock()
+        self._redact = Redactor([key])
         self._transport = Transport(
-            self.base_url, key, self.quirks, Redactor([key]), self._clock
+            self.base_url, key, self.quirks, self._redact, self._clock
         )
         self._slots = {
             role: threading.BoundedSemaphore(settings.concurrency)
@@ -174,7 +175,8 @@ class LLMClient:
     def describe(self, role: str) -> dict[str, Any]:
         """What changes this role's results, for the settings hash of a run."""
         settings = self._settings(role)
-        shown = {"model": settings.model, "base_url": self.base_url}
+        # A model may be named by a folder of this machine.
+        shown = {"model": self._redact(settings.model), "base_url": self.base_url}
         return shown | settings.sampling() | {"asks": settings.asks}
 
     def close(self) -> None:
@@ -260,7 +262,7 @@ class LLMClient:
         reply = result.reply if failed else result
         self.ledger.record(
             role=request.role,
-            model=settings.model,
+            model=self._redact(settings.model),
             base_url=self.base_url,
             status=result.status if failed else result.outcome.value,
             attempt=number,

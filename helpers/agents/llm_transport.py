@@ -78,8 +78,9 @@ class Transport:
         Refusals are answered before a model runs, so they cost nothing and are no
         attempt of their own; each parameter can be refused only once.
         """
+        model = self._redact(settings.model)  # as it may be written down
         while True:
-            refused = self._quirks.refused(self.base_url, settings.model)
+            refused = self._quirks.refused(self.base_url, model)
             sent = self._quirks.adapt(params, refused)
             try:
                 raw = self._openai.chat.completions.create(
@@ -92,7 +93,7 @@ class Transport:
                 )
                 if not names:
                     return self._status_failure(problem, words)
-                self._quirks.learn(self.base_url, settings.model, names)
+                self._quirks.learn(self.base_url, model, names)
             except openai.APITimeoutError:
                 return Failure("timeout", f"no answer within {timeout_s:.3g} s", None)
             except openai.APIConnectionError as problem:
