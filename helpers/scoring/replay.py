@@ -10,7 +10,8 @@ from helpers.scoring.epm import KINDS, LABELS, Batch, EpmSettings, score_batch
 from helpers.scoring.epmq import INDICES, composite, indices_batch, raw_batch
 from helpers.scoring.rubric import IEDR_ITEMS, increments, initial_deficit
 
-BLOCK = 240  # dialogues scored at a time
+# Padded turns scored at a time: few blocks, and arrays that the processor's cache holds.
+CELLS = 7000
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,13 @@ def score_arrays(
     compute = raw_batch if raw else indices_batch
     turns = dialogues.turns
     order = np.argsort(turns, kind="stable")
-    parts = []
-    for start in range(0, len(order), BLOCK):
-        rows = order[start : start + BLOCK]
+    parts, start = [], 0
+    while start < len(order):
+        # As many dialogues as fit, each padded to the longest of them.
+        size = np.arange(1, len(order) - start + 1)
+        fit = np.count_nonzero(turns[order[start:]] * size <= CELLS)
+        rows = order[start : start + max(fit, 1)]
+        start += len(rows)
         T = turns[rows].max()
         v, levels = dialogues.v[rows, :T], dialogues.levels[rows, :T]
         batch = score_batch(dialogues.p0[rows], v, turns[rows], settings)
