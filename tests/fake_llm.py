@@ -155,6 +155,33 @@ def resetting_server(times: int):
         listener.close()
 
 
+@contextmanager
+def trickling_server(every_s: float):
+    """A server that sends a byte now and then and never an answer."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def serve():
+        connection, _ = listener.accept()
+        connection.recv(65536)
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+        connection.sendall(head + b"Content-Length: 100000\r\n\r\n")
+        while not over.wait(every_s):
+            try:
+                connection.sendall(b"\n")
+            except OSError:
+                break
+        connection.close()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    finally:
+        over.set()
+        listener.close()
+
+
 def ledger_of(llm) -> tuple[int, int, int]:
     """Attempts, prompt tokens and completion tokens in the ledger."""
     total = llm.ledger.totals()["all"]

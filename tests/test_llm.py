@@ -12,6 +12,7 @@ from fake_llm import (
     error,
     ledger_of,
     resetting_server,
+    trickling_server,
 )
 
 from helpers.agents.ledger import BudgetStop
@@ -255,3 +256,19 @@ def test_unknown_role(server):
 
 def test_budget_stop_type():
     assert issubclass(BudgetStop, RunStopped)
+
+
+def test_a_trickling_server_is_left_after_the_limit():
+    """A byte now and then does not keep a call alive: the limit is on the whole."""
+    with trickling_server(0.1) as address:
+        llm = client(
+            None,
+            base_url=address,
+            settings={"timeout_s": 0.6},
+            retry=RetryPolicy(attempts=1),
+        )
+        start = time.perf_counter()
+        got = llm.complete("policy", HELLO)
+        took = time.perf_counter() - start
+    assert got.outcome is Outcome.API_ERROR and "no answer within 0.6 s" in got.error
+    assert took < 3, took

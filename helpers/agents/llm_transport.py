@@ -5,7 +5,11 @@ exceptions gets further than this module.
 """
 
 import json
+import queue
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import openai
@@ -24,6 +28,8 @@ from helpers.agents.llm_settings import Clock, RoleSettings
 from helpers.agents.quirks import Quirks, refused_parameters
 from helpers.agents.redact import Redactor
 from helpers.agents.roles import Outcome
+
+GRACE_S = 0.5  # the client's own time-out comes first for a silent server
 
 
 @dataclass(frozen=True)
@@ -83,8 +89,15 @@ class Transport:
             refused = self._quirks.refused(self.base_url, model)
             sent = self._quirks.adapt(params, refused)
             try:
-                raw = self._openai.chat.completions.create(
-                    model=settings.model, messages=messages, timeout=timeout_s, **sent
+                raw = _within(
+                    timeout_s,
+                    partial(
+                        self._openai.chat.completions.create,
+                        model=settings.model,
+                        messages=messages,
+                        timeout=timeout_s,
+                        **sent,
+                    ),
                 )
             except openai.APIStatusError as problem:
                 words = _words(problem)
@@ -94,7 +107,7 @@ class Transport:
                 if not names:
                     return self._status_failure(problem, words)
                 self._quirks.learn(self.base_url, model, names)
-            except openai.APITimeoutError:
+            except (openai.APITimeoutError, TimeoutError):
                 return Failure("timeout", f"no answer within {timeout_s:.3g} s", None)
             except openai.APIConnectionError as problem:
                 cause = one_line(self._redact(str(problem.__cause__ or problem)))
@@ -138,6 +151,31 @@ class Transport:
             error = f"{advice} ({failure.error})"
             return replace(failure, again=False, stop=True, error=error)
         return failure
+
+
+def _within(seconds: float, call: Callable[[], Any]) -> Any:
+    """The result of a call, or TimeoutError after so many seconds in all.
+
+    The client's own time-out starts anew with every byte, so that a server that sends
+    one now and then would hold a call for ever. The thread left behind ends with the
+    server's answer, and never keeps the process alive.
+    """
+    box: queue.SimpleQueue = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            box.put((call(), None))
+        except BaseException as error:
+            box.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        value, error = box.get(timeout=seconds + GRACE_S)
+    except queue.Empty:
+        raise TimeoutError from None
+    if error is not None:
+        raise error
+    return value
 
 
 def _words(problem: openai.APIStatusError) -> str:

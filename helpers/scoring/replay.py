@@ -10,7 +10,7 @@ from helpers.scoring.epm import KINDS, LABELS, Batch, EpmSettings, score_batch
 from helpers.scoring.epmq import INDICES, composite, indices_batch, raw_batch
 from helpers.scoring.rubric import IEDR_ITEMS, increments, initial_deficit
 
-# Padded turns scored at a time: few blocks, and arrays that the processor's cache holds.
+# Padded turns scored at a time: few blocks, and arrays that fit the processor's cache.
 CELLS = 7000
 
 
