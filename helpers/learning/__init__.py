@@ -1,0 +1,1 @@
+"""Training by dialogue: policies, rollouts, advantages, the trainer and its runs."""
