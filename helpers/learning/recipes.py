@@ -1,0 +1,133 @@
+"""A recipe: all that makes one training run, as plain values with one hash.
+
+The hash names the folder of the run, so that no run is repeated and none is taken for
+another: it covers the settings, the weights of the start, the cards, the rules of the
+scripted world and the code of the training core. The label is for people and is not
+part of it.
+"""
+
+import hashlib
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from helpers.agents.scripted import rules_source
+from helpers.data.scenarios import split_path
+from helpers.learning.credit import Credit
+from helpers.learning.critic import CriticSettings
+from helpers.learning.rewards import REWARDS
+from helpers.learning.tiny import POLICY
+from helpers.learning.trainer import TrainerSettings
+from helpers.learning.workers import Job
+from helpers.learning.worlds import RULES, TEMPERS
+from helpers.sandbox.store import settings_hash
+
+# The modules whose edits make another run.
+CORE = ("advantages", "batches", "chat", "credit", "critic", "decoder", "engines",
+        "groups", "rewards", "rollout", "rows", "tiny", "trainer", "training",
+        "worlds")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Checks:
+    """When the policy in training is tried, on which cards.
+
+    split: of the cards, "tune" or "test". rules: of these dialogues. every: steps
+    between two points of the learning curve, curve_cards: cards of each (RLVER Fig. 4
+    has 30). final_cards: cards of the last check, for each user of `users`; the curve
+    meets the first of them. seed: of the dialogues, the same for every method.
+    """
+
+    split: str = "test"
+    rules: str = "sage"
+    every: int = 20
+    curve_cards: int = 30
+    final_cards: int = 100
+    users: tuple[str, ...] = ("vanilla", "challenging", "second")
+    seed: int = 2026
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One training run.
+
+    label: for tables and live lines. credit, reward, trainer, critic: see there.
+    think, history, reply_limit: how it talks (`rollout.TalkSettings`). rules, user:
+    whom it trains with (`worlds`); user_model: the model that plays that user, empty
+    for the rules. policy: "tiny", or what `models.load_policy` takes; lora: rank, 0 for
+    all weights. engine: "decoder" for the tiny policy, "transformers" for others.
+    """
+
+    label: str
+    credit: Credit
+    reward: str
+    trainer: TrainerSettings
+    critic: CriticSettings | None = None
+    think: bool = False
+    history: str = "stripped"
+    reply_limit: int = 40
+    rules: str = "rlver"
+    user: str = "vanilla"
+    user_model: str = ""
+    policy: str = "tiny"
+    lora: int = 0
+    engine: str = "decoder"
+    checks: Checks = field(default_factory=Checks)
+
+    def __post_init__(self):
+        for name, value, known in (
+            ("reward", self.reward, REWARDS), ("rules", self.rules, RULES),
+            ("user", self.user, TEMPERS), ("check rules", self.checks.rules, RULES),
+            ("engine", self.engine, ("decoder", "transformers")),
+            *(("check user", user, TEMPERS) for user in self.checks.users),
+        ):  # fmt: skip
+            if value not in known:
+                raise ValueError(
+                    f"{self.label}: {name} {value!r}: choose of {', '.join(known)}"
+                )
+
+    def describe(self) -> dict[str, Any]:
+        """JSON values, the inverse of `from_dict`."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Recipe":
+        checks = dict(values["checks"])
+        checks["users"] = tuple(checks["users"])
+        made = {
+            "credit": Credit(**values["credit"]),
+            "trainer": TrainerSettings(**values["trainer"]),
+            "critic": values["critic"] and CriticSettings(**values["critic"]),
+            "checks": Checks(**checks),
+        }
+        return cls(**{**values, **made})
+
+    @property
+    def hash(self) -> str:
+        described = self.describe()
+        del described["label"]
+        return settings_hash({**described, **_sources(self.policy, self.checks.split)})
+
+    def folder(self, training: Path) -> Path:
+        """The folder of this run inside the folder of all runs."""
+        return Path(training) / self.hash
+
+    def job(self, training: Path) -> Job:
+        return Job(self.label, self.folder(training), self.describe())
+
+
+@cache
+def _sources(policy: str, split: str) -> dict[str, str]:
+    """Hashes of what a run depends on beside its settings."""
+    here = Path(__file__).parent
+    files = {
+        "core": [here / f"{name}.py" for name in CORE],
+        "cards": [split_path("train"), split_path(split)],
+        "start": [POLICY / "model.safetensors"] if policy == "tiny" else [],
+    }
+    digests = {
+        name: hashlib.sha256(b"".join(p.read_bytes() for p in paths)).hexdigest()[:16]
+        for name, paths in files.items()
+    }
+    return {**digests, "rules": rules_source()}

@@ -1,0 +1,186 @@
+"""One training run from its recipe to its folder: what a worker process does.
+
+    python -m helpers.learning.training FOLDER     (FOLDER/recipe.json says what to do)
+
+The folder gets `curve.json` (the trainer's log, one entry a step), `checks/` (dialogues
+with fixed cards and seeds, at the start, on the way and at the end), `policy/` (the
+weights) and at last `done.json`. A run that was killed goes on from its last
+checkpoint; its curve is the one of an undisturbed run.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from transformers import TrainerCallback
+
+from helpers.agents.templates import render
+from helpers.data.scenarios import Scenario, load_cards
+from helpers.files import write_atomically
+from helpers.learning import tiny
+from helpers.learning.chat import ChatFormat
+from helpers.learning.decoder import PrefixDecoder
+from helpers.learning.engines import Engine, HfEngine
+from helpers.learning.models import LoraSettings, load_policy
+from helpers.learning.recipes import Recipe
+from helpers.learning.rewards import REWARDS
+from helpers.learning.rollout import TalkSettings, roll_out
+from helpers.learning.rows import Row
+from helpers.learning.trainer import DialogueTrainer
+from helpers.learning.workers import DONE, PROGRESS, RECIPE
+from helpers.learning.worlds import World, make_world
+from helpers.sandbox.dialogue import Dialogue
+from helpers.sandbox.run import dialogue_seed
+
+CURVE = "curve.json"
+
+
+class Orphaned(SystemExit):
+    """The process that started this one is gone; the run goes on another time."""
+
+
+def start_policy(recipe: Recipe) -> tuple[torch.nn.Module, ChatFormat]:
+    """The policy before training, on the recipe's device."""
+    if recipe.policy == "tiny":
+        model, chat = tiny.load()
+        return model.to(recipe.trainer.device), chat
+    lora = LoraSettings(recipe.lora, 2 * recipe.lora) if recipe.lora else None
+    made = load_policy(recipe.policy, lora=lora, device=recipe.trainer.device)
+    return made.model, made.chat
+
+
+def talk_settings(recipe: Recipe, together: int = 1) -> TalkSettings:
+    """How the policy of a recipe is asked to talk."""
+    if recipe.policy == "tiny":
+        system = tiny.REASON if recipe.think else tiny.DIRECT
+    else:
+        system = render("policy_think" if recipe.think else "policy_direct", "en")
+    return TalkSettings(system, recipe.reply_limit, recipe.history, together)
+
+
+def make_engine(recipe: Recipe, model, chat: ChatFormat) -> Engine:
+    """An engine on the weights as they are now."""
+    if recipe.engine == "decoder":
+        return PrefixDecoder(model, chat.end_id, recipe.trainer.temperature)
+    return HfEngine(model, chat.end_id, chat.tokenizer.pad_token_id,
+                    recipe.trainer.temperature)  # fmt: skip
+
+
+def talk(
+    recipe: Recipe,
+    model,
+    chat: ChatFormat,
+    world: World,
+    cards: Sequence[Scenario],
+    seed: int,
+) -> list[Row]:
+    """One dialogue a card. The seed makes users and replies; two dialogues of one card
+    meet the same user in the same mood, as the rollouts of a group do."""
+    episodes = [world.episode(card, dialogue_seed(seed, card.id, 0)) for card in cards]
+    settings = talk_settings(recipe, world.together)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        engine = make_engine(recipe, model, chat)
+        return roll_out(episodes, engine, chat, settings, recipe.hash)
+
+
+class Run:
+    """The parts of one run, made from its recipe."""
+
+    def __init__(self, recipe: Recipe, folder: Path):
+        self.recipe, self.folder = recipe, Path(folder)
+        self.model, self.chat = start_policy(recipe)
+        self.cards = {card.id: card for card in load_cards("train")}
+        self.world = self._world(recipe.rules, recipe.user)
+        self.checked = load_cards(recipe.checks.split)
+        self.trainer = DialogueTrainer(
+            self.model, self.chat.tokenizer, list(self.cards), self.roll,
+            REWARDS[recipe.reward], recipe.credit, recipe.trainer,
+            self.folder / "checkpoints", recipe.critic, [_Watch(self)],
+        )  # fmt: skip
+
+    def roll(self, ids: Sequence[str], seed: int) -> list[Row]:
+        cards = [self.cards[i] for i in ids]
+        return talk(self.recipe, self.model, self.chat, self.world, cards, seed)
+
+    def check(self, step: int, users: Sequence[str], most: int) -> None:
+        """Dialogues with fixed cards and seeds; those already stored are kept."""
+        checks = self.recipe.checks
+        for user in users:
+            path = check_path(self.folder, step, user)
+            if path.is_file():
+                continue
+            world = self._world(checks.rules, user)
+            rows = talk(
+                self.recipe, self.model, self.chat, world, self.checked[:most],
+                checks.seed,
+            )  # fmt: skip
+            lines = [row.dialogue.to_json() for row in rows]
+            write_atomically(path, "\n".join(lines) + "\n")
+
+    def _world(self, rules: str, user: str) -> World:
+        return make_world(rules, user, self.recipe.user_model, self.folder / "client")
+
+    def tell(self, step: int, note: str) -> None:
+        told = {"step": step, "steps": self.recipe.trainer.steps, "note": note}
+        write_atomically(self.folder / PROGRESS, json.dumps(told))
+
+    def execute(self) -> None:
+        """Train, check, keep; a finished run is left alone."""
+        if (self.folder / DONE).is_file():
+            return
+        started, checks = time.monotonic(), self.recipe.checks
+        self.check(0, checks.users[:1], checks.curve_cards)
+        curve = self.trainer.fit()
+        self.check(self.recipe.trainer.steps, checks.users, checks.final_cards)
+        self.model.save_pretrained(self.folder / "policy", safe_serialization=True)
+        write_atomically(self.folder / CURVE, json.dumps(curve))
+        seconds = round(time.monotonic() - started, 1)
+        write_atomically(self.folder / DONE, json.dumps({"seconds": seconds}))
+
+
+def check_path(folder: Path, step: int, user: str) -> Path:
+    return Path(folder) / "checks" / f"{step:05d}-{user}.jsonl"
+
+
+def read_check(folder: Path, step: int, user: str) -> list[Dialogue]:
+    """The dialogues of one check, in the order of the cards."""
+    text = check_path(folder, step, user).read_text(encoding="utf-8")
+    return [Dialogue.from_json(line) for line in text.splitlines()]
+
+
+class _Watch(TrainerCallback):
+    """Checks on the way, tells how far the run is, and stops with its parent."""
+
+    def __init__(self, run: Run):
+        self._run, self._parent = run, os.getppid()
+
+    def on_step_end(self, args, state, control, **kwargs):
+        run, settings = self._run, self._run.recipe.trainer
+        if os.getppid() != self._parent:
+            raise Orphaned(1)
+        if state.global_step % settings.minibatches:
+            return
+        step, checks = state.global_step // settings.minibatches, run.recipe.checks
+        if step % checks.every == 0 and step < settings.steps:
+            run.check(step, checks.users[:1], checks.curve_cards)
+        emotion = (
+            run.trainer.curve[-1].get("dialogue/emotion") if run.trainer.curve else None
+        )
+        note = f"step {step}/{settings.steps}"
+        run.tell(step, note if emotion is None else f"{note}, emotion {emotion:.0f}")
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    recipe = Recipe.from_dict(json.loads((folder / RECIPE).read_text(encoding="utf-8")))
+    Run(recipe, folder).execute()
+
+
+if __name__ == "__main__":
+    main()
