@@ -164,9 +164,9 @@ def curve_points() -> pd.DataFrame:
 
     Returns:
         run; order (0, 1, ... within the run); step (<NA> where it is not known);
-        emotion; n (dialogues); certainty: "sure" (named in the text, or shared by all runs), "likely"
-        (label of the picture, series inferred) or "uncertain". Labels whose run is not
-        known are left out.
+        emotion; n (dialogues); certainty: "sure" (named in the text, or shared by all
+        runs), "likely" (label of the picture, series inferred) or "uncertain". Labels
+        whose run is not known are left out.
     """
     said = load("rlver_fig4")
     part = said[(said["item"] == "Fig. 4, emotion") & said["row"].isin(VARIANTS)]
