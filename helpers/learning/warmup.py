@@ -37,7 +37,7 @@ class WarmupSettings:
     part; the first has drills for one half and careful listeners for the other.
     """
 
-    steps: tuple[int, int] = (2200, 200)
+    steps: tuple[int, int] = (600, 120)
     batch: int = 16
     lr: float = 3e-3
     warmup: int = 50

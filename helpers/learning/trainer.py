@@ -1,0 +1,391 @@
+"""Training by dialogue: one subclass of TRL's GRPOTrainer for every method of the kit.
+
+One step is one generation batch: `settings.dialogues` dialogues are held, every token
+of the policy gets an advantage, and the policy is updated `settings.minibatches` times,
+each time on another part of them. TRL keeps what it does well (clipped loss, entropy
+bonus, schedule, processes, checkpoints); the kit brings the dialogues, the advantages
+by turn, and the critic of PPO.
+
+This is the only module that touches TRL's private names. There are four, and each has a
+contract test: `_generate_and_score_completions` is replaced, since TRL's own decodes
+every dialogue into one message, gives it one reward and runs a forward pass to learn
+what the rollout knows, the log-probabilities; `_get_per_token_logps_and_entropies` is
+replaced for the positions and the mask of packed rows; `_compute_loss` is extended;
+`_metrics` is where TRL collects what it logs.
+
+Papers: RLVER, arXiv 2507.03112; MAPO, arXiv 2603.06194.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # or constructing a trainer reports to TRL
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+import torch
+from datasets import Dataset
+from torch import Tensor
+from transformers import PrinterCallback, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+from trl.trainer.utils import use_adapter
+
+from helpers.agents.roles import stream
+from helpers.learning.batches import collate, token_logps, turn_table
+from helpers.learning.clock import Clock
+from helpers.learning.credit import Credit
+from helpers.learning.critic import (
+    Critic,
+    CriticSettings,
+    value_loss,
+)
+from helpers.learning.metrics import dialogue_metrics, facts
+from helpers.learning.rewards import Reward
+from helpers.learning.rows import Row
+from helpers.learning.settings import TrainerSettings, check_sizes, plan
+
+Roll = Callable[[Sequence[str], int], list[Row]]
+COMPLETE = "complete"  # the last file of a checkpoint
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The newest checkpoint that was written to its end, None if there is none."""
+    done = [path.parent for path in Path(folder).glob(f"checkpoint-*/{COMPLETE}")]
+    return max(done, key=lambda path: int(path.name.split("-")[1]), default=None)
+
+
+class DialogueTrainer(GRPOTrainer):
+    """Trains one policy on its own dialogues. `fit()` runs it, `curve` is its log."""
+
+    def __init__(
+        self,
+        model,
+        tokenizer,
+        scenario_ids: Sequence[str],
+        roll: Roll,
+        reward: Reward,
+        credit: Credit,
+        settings: TrainerSettings,
+        output: Path,
+        critic: CriticSettings | None = None,
+        callbacks: Sequence[TrainerCallback] = (),
+    ):
+        """
+        Args:
+            model: the policy, a causal language model, bare or with LoRA.
+            scenario_ids: what to train on.
+            roll: scenario ids, one a dialogue, and a seed -> one row each, same order.
+                The seed differs between steps and processes.
+            reward: a dialogue -> one number or None a turn.
+            critic: settings of PPO's critic, made here from a copy of the policy.
+            output: folder of the checkpoints.
+            callbacks: of transformers, for progress.
+
+        Raises:
+            ValueError: sizes or parts do not fit together.
+        """
+        if credit.needs_critic != (critic is not None):
+            raise ValueError(
+                f"the estimator {credit.estimator!r} and "
+                f"{'a' if critic else 'no'} critic do not fit: "
+                '"gae" needs critic settings, all others take none'
+            )
+        config = _config(settings, output)
+        check_sizes(settings, credit, config.world_size)
+        self.roll, self.reward, self.credit, self.settings = (
+            roll,
+            reward,
+            credit,
+            settings,
+        )
+        groups = plan(scenario_ids, settings)
+        super().__init__(
+            model=model,
+            reward_funcs=_unused,
+            args=config,
+            train_dataset=Dataset.from_dict(
+                {"prompt": groups, "group": list(range(len(groups)))}
+            ),
+            processing_class=tokenizer,
+            callbacks=list(callbacks),
+        )
+        self.num_generations = settings.group_size  # read when the sampler is made
+        self.remove_callback(PrinterCallback)
+        self.clock = Clock(self.accelerator.device.type == "cuda")
+        for name, phase in (("backward", "backward"), ("clip_grad_norm_", "optimiser")):
+            function = getattr(self.accelerator, name)
+            setattr(self.accelerator, name, self.clock.timed(phase, function))
+        self.add_callback(_Housekeeping(self))
+        self.critic_settings, self.critic = critic, None
+        if critic is not None:
+            self.critic = Critic(self.model).to(self.accelerator.device)
+            self.value_model = self.accelerator.prepare_model(self.critic)
+
+    def create_optimizer(self, *args, **kwargs):
+        """The policy's optimiser, with the critic as a group of its own."""
+        fresh = self.optimizer is None
+        optimizer = super().create_optimizer(*args, **kwargs)
+        if self.critic is not None and fresh:
+            optimizer.add_param_group(
+                {
+                    "params": self.critic.trained(),
+                    "lr": self.critic_settings.learning_rate,
+                    "weight_decay": 0.0,
+                }
+            )
+        return optimizer
+
+    def fit(self, resume: bool = True) -> list[dict]:
+        """Train, going on from the last complete checkpoint if there is one.
+
+        Returns:
+            The curve.
+        """
+        checkpoint = last_checkpoint(self.args.output_dir) if resume else None
+        if checkpoint is not None and self.critic is not None:
+            self.critic.load(checkpoint)
+        self.train(resume_from_checkpoint=checkpoint and str(checkpoint))
+        return self.curve
+
+    @property
+    def curve(self) -> list[dict]:
+        """One entry a step; `metrics.GLOSSARY` explains the names."""
+        return [entry for entry in self.state.log_history if "loss" in entry]
+
+    @property
+    def generation(self) -> int:
+        """Number of the step in progress, from 0."""
+        return self.state.global_step // self.settings.minibatches
+
+    # -- one generation batch ----------------------------------------------------------
+
+    def _generate_and_score_completions(self, inputs: list[dict]) -> dict[str, Tensor]:
+        """Hold the dialogues and give every token its advantage."""
+        device, rank = self.accelerator.device, self.accelerator.process_index
+        seed = stream(self.settings.seed, f"step {self.generation} process {rank}")
+        with self.clock("rollout"):
+            rows = self.roll([x["prompt"] for x in inputs], seed.getrandbits(31))
+        if len(rows) != len(inputs):
+            raise ValueError(
+                f"{len(inputs)} dialogues were asked for, {len(rows)} came"
+            )
+        rewards, valid = turn_table([self.reward(row.dialogue) for row in rows])
+        batch = collate(rows, valid, self.processing_class.pad_token_id)
+        batch["group_ids"] = torch.tensor([x["group"] for x in inputs])
+        number = torch.promote_types(self.model.dtype, torch.float32)
+        batch = {
+            name: x.to(device, number if x.is_floating_point() else x.dtype)
+            for name, x in batch.items()
+        }
+        mine = {
+            "rewards": rewards.to(device), "valid": valid.to(device),
+            "group_ids": batch["group_ids"], "turn_ids": batch["turn_ids"],
+            "facts": facts(rows).to(device),
+        }  # fmt: skip
+        if self.critic is not None:
+            batch["old_values"] = self._in_parts(self._values, batch)
+            mine["values"] = batch["old_values"]
+        if self.beta:
+            with self._start_of_training() as model:
+                logps = self._in_parts(lambda part: self._logps(model, part)[0], batch)
+            batch["ref_per_token_logps"] = logps
+        everyone = {name: self._gather(name, x) for name, x in mine.items()}
+        about = everyone.pop("facts")
+        if not everyone["valid"].any():
+            raise RuntimeError(_nothing_judged(rows, self.generation))
+        given = self.credit(**everyone)
+        self._log(dialogue_metrics(about, everyone, given, self.credit.gamma))
+        width = batch["turn_ids"].shape[1]
+        here = slice(rank * len(rows), (rank + 1) * len(rows)), slice(width)
+        batch["advantages"] = given.advantages[here].to(number)
+        if given.returns is not None:
+            batch["returns"] = given.returns[here].to(number)
+        batch["num_items_in_batch"] = (everyone["turn_ids"] >= 0).sum()
+        return batch
+
+    def _in_parts(self, function, batch: dict[str, Tensor]) -> Tensor:
+        """A function of a batch, without gradient, on as many rows as a forward pass
+        of training takes."""
+        size = self.args.per_device_train_batch_size
+        with torch.no_grad():
+            return torch.cat(
+                [
+                    function({name: x[i : i + size] for name, x in batch.items()})
+                    for i in range(0, len(batch["turn_ids"]), size)
+                ]
+            )
+
+    def _gather(self, name: str, tensor: Tensor) -> Tensor:
+        """The rows of all processes, in their order, padded to a common width."""
+        if tensor.dim() > 1:
+            fill = -1 if name == "turn_ids" else 0
+            tensor = self.accelerator.pad_across_processes(tensor, 1, fill)
+        return self.accelerator.gather(tensor)
+
+    @contextmanager
+    def _start_of_training(self):
+        """The policy as it was: TRL's copy, or the body without its new adapter."""
+        if self.ref_model is not None:
+            yield self.ref_model
+            return
+        model = self.accelerator.unwrap_model(self.model)
+        with use_adapter(model, "ref" if "ref" in model.peft_config else None):
+            yield model
+
+    # -- one minibatch -----------------------------------------------------------------
+
+    def _get_per_token_logps_and_entropies(
+        self, model, input_ids, attention_mask, logits_to_keep, **_
+    ) -> tuple[Tensor, Tensor, None]:
+        """TRL asks with ids and mask alone; the minibatch in hand knows the rest."""
+        return *self._logps(model, self.minibatch), None
+
+    def _logps(self, model, batch) -> tuple[Tensor, Tensor]:
+        words = self.model.config.get_text_config().vocab_size
+        with self.accelerator.autocast(), self.clock("forward"):
+            return token_logps(model, batch, self.temperature, self.model.dtype, words)
+
+    def _values(self, batch) -> Tensor:
+        with self.accelerator.autocast(), self.clock("forward"):
+            return self.value_model(batch)
+
+    def _compute_loss(self, model, inputs: dict[str, Tensor]) -> Tensor:
+        """The policy's loss as TRL has it, and the critic's."""
+        self.minibatch = inputs
+        loss = super()._compute_loss(model, inputs)
+        if self.critic is not None:
+            if self.generation < self.critic_settings.warmup_steps:
+                loss = 0.0 * loss  # the graph stays, as several processes need it to
+            loss = loss + self._critic_loss(inputs)
+        if not torch.isfinite(loss):
+            self._stop(loss, inputs)
+        return loss
+
+    def _critic_loss(self, inputs) -> Tensor:
+        loss, clipped = value_loss(
+            self._values(inputs), inputs["old_values"], inputs["returns"],
+            inputs["tool_mask"], self.critic_settings.value_clip,
+        )  # fmt: skip
+        self._log({"critic/value_loss": loss, "critic/clip_share": clipped})
+        return loss / self.current_gradient_accumulation_steps
+
+    def _stop(self, loss: Tensor, inputs: dict[str, Tensor]) -> None:
+        update, rank = self.state.global_step + 1, self.accelerator.process_index
+        path = Path(self.args.output_dir) / f"nonfinite_update{update}_process{rank}.pt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        torch.save({name: x.cpu() for name, x in inputs.items()}, path)
+        groups = inputs["group_ids"].unique().tolist()
+        raise FloatingPointError(
+            f"the loss of update {update} (step {self.generation + 1}) is "
+            f"{loss.item()}; its batch is stored in {path}, scenarios "
+            f"{', '.join(self.train_dataset[g]['prompt'] for g in groups)}. Resume "
+            "from the last checkpoint with a lower learning_rate"
+        )
+
+    # -- bookkeeping -------------------------------------------------------------------
+
+    def _log(self, numbers: dict) -> None:
+        """Into the mean that the next entry of the curve holds."""
+        for name, value in numbers.items():
+            self._metrics["train"][name].append(torch.as_tensor(value).item())
+
+    def log(self, logs: dict, start_time: float | None = None) -> None:
+        """Add the time of each phase to a training entry and hand it on."""
+        if "loss" in logs:
+            self._log({f"time/{k}": v for k, v in self.clock.lap().items()})
+        super().log(logs, start_time)
+
+    def create_model_card(self, *_, **__) -> None:
+        """None: a checkpoint is a product of a run, described by the run's stamp."""
+
+
+class _Housekeeping(TrainerCallback):
+    """What the critic needs at each update and each checkpoint, and the clock."""
+
+    def __init__(self, trainer: DialogueTrainer):
+        self.trainer = trainer
+
+    def on_train_begin(self, *_, **__):
+        self.trainer.clock.lap()
+
+    def on_pre_optimizer_step(self, *_, **__):
+        trainer = self.trainer
+        trainer.clock.push("optimiser")
+        if trainer.critic is not None:
+            limit = trainer.critic_settings.max_grad_norm
+            norm = torch.nn.utils.clip_grad_norm_(trainer.critic.trained(), limit)
+            trainer._log({"critic/grad_norm": norm})
+
+    def on_optimizer_step(self, *_, **__):
+        self.trainer.clock.pop()
+        if self.trainer.critic is not None:
+            self.trainer.critic.zero_grad()  # transformers clears the policy's alone
+
+    def on_save(self, args, state, *_, **__):
+        trainer = self.trainer
+        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        trainer.accelerator.wait_for_everyone()
+        if trainer.accelerator.is_main_process:
+            if trainer.critic is not None:
+                trainer.critic.save(folder)
+            (folder / COMPLETE).touch()
+        trainer.clock.lap()  # writing is no part of a step
+
+
+def _config(settings: TrainerSettings, output: Path) -> GRPOConfig:
+    """TRL's settings. Fields that it would use for rewards or sampling stay unused."""
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    rows = settings.dialogues // settings.minibatches // processes
+    micro = settings.micro_batch or rows
+    saves = settings.save_every
+    return GRPOConfig(
+        output_dir=str(output),
+        max_steps=settings.steps * settings.minibatches,
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=rows // micro,
+        steps_per_generation=settings.minibatches * (rows // micro),
+        num_generations=settings.dialogues,  # TRL refuses 1; see `num_generations`
+        shuffle_dataset=False,
+        remove_unused_columns=False,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type=settings.schedule,
+        warmup_steps=settings.warmup_steps * settings.minibatches,
+        weight_decay=settings.weight_decay,
+        max_grad_norm=settings.max_grad_norm,
+        epsilon=settings.epsilon_low,
+        epsilon_high=settings.epsilon_high,
+        delta=settings.delta,
+        beta=settings.beta,
+        entropy_coef=settings.entropy_coef,
+        loss_type=settings.loss_type,
+        temperature=settings.temperature,
+        seed=settings.seed,
+        use_cpu=settings.device == "cpu",
+        bf16=settings.bf16,
+        gradient_checkpointing=settings.gradient_checkpointing,
+        dataloader_pin_memory=settings.device != "cpu",
+        ddp_find_unused_parameters=False,
+        save_strategy="steps" if saves else "no",
+        save_steps=(saves or 1) * settings.minibatches,
+        save_total_limit=2,
+        logging_steps=settings.minibatches,
+        logging_nan_inf_filter=False,
+        report_to="none",
+        disable_tqdm=True,
+    )
+
+
+def _unused(**_):
+    raise RuntimeError("dialogues are rewarded by turn, not by TRL's reward functions")
+
+
+def _nothing_judged(rows: list[Row], generation: int) -> str:
+    failed = [row.dialogue for row in rows if row.dialogue.failure is not None]
+    why = "no turn was judged"
+    if failed:
+        why = f"{failed[0].scenario_id} ended in error: {failed[0].failure.detail}"
+    return (
+        f"step {generation + 1} has no reward in any dialogue ({why}); see to the "
+        "failing role and resume"
+    )
