@@ -16,14 +16,12 @@ Papers: SAGE 2505.02847 section 4.2, appendices E and F; RLVER 2507.03112 Figure
 sheet, A8, B11, E10).
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log
 
 from helpers.agents.calibration import GROUPS
-from helpers.sandbox.dialogue import Dialogue
-from helpers.scoring.strategies import RULE, Tagged, Tagger
+from helpers.scoring.strategies import Tagged
 
 EMPATHIC = ("Praise", "Deep Empathy", "Emotional Venting")
 REACH = 5.0
@@ -42,9 +40,8 @@ class Place:
     untagged: int
 
 
-def place(dialogues: Iterable[Dialogue], tagger: Tagger = RULE) -> Place:
-    """Where a policy stands by its dialogues; failed ones are left out and counted."""
-    tagged = Tagged.of(dialogues, tagger)
+def place(tagged: Tagged) -> Place:
+    """Where a policy stands by its dialogues, tagged by rule or by a model."""
     tags = [tag for _, used in tagged.turns for tag in used]
     uses = {
         group: sum(tag in members for tag in tags) for group, members in GROUPS.items()

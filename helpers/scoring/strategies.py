@@ -91,18 +91,20 @@ def strategies_of(reading: Reading) -> Tags:
 
 @dataclass(frozen=True)
 class Tagged:
-    """The replies that count, by dialogue, and how many do not.
+    """A set of dialogues, tagged once: what all the tables are counted from.
 
-    failed: dialogues that ended in error, left out as a whole. untagged: turns of the
-    others without tags.
+    dialogues: the replies that count, by dialogue. failed: dialogues that ended in
+    error, left out as a whole. untagged: replies of the others without tags. blind:
+    of the tagger.
     """
 
     dialogues: tuple[tuple[tuple[Turn, Tags], ...], ...]
     failed: int
     untagged: int
+    blind: Tags
 
     @classmethod
-    def of(cls, dialogues: Iterable[Dialogue], tagger: Tagger) -> "Tagged":
+    def of(cls, dialogues: Iterable[Dialogue], tagger: Tagger = RULE) -> "Tagged":
         kept, failed, untagged = [], 0, 0
         for dialogue in dialogues:
             if dialogue.failure is not None:
@@ -112,14 +114,14 @@ class Tagged:
             tagged = tuple((turn, tags) for turn, tags in pairs if tags is not None)
             untagged += len(dialogue.turns) - len(tagged)
             kept.append(tagged)
-        return cls(tuple(kept), failed, untagged)
+        return cls(tuple(kept), failed, untagged, tagger.blind)
 
     @property
     def turns(self) -> list[tuple[Turn, Tags]]:
         return [pair for dialogue in self.dialogues for pair in dialogue]
 
 
-def frequency(dialogues: Iterable[Dialogue], tagger: Tagger = RULE) -> pd.DataFrame:
+def frequency(tagged: Tagged) -> pd.DataFrame:
     """How often each strategy is used, in both readings of the paper's unit.
 
     Returns:
@@ -130,12 +132,11 @@ def frequency(dialogues: Iterable[Dialogue], tagger: Tagger = RULE) -> pd.DataFr
         A share or count is NaN where nothing was tagged, and for a strategy that the
         tagger is blind to; a group counts those of its strategies that it sees.
     """
-    tagged = Tagged.of(dialogues, tagger)
     turns, n = tagged.turns, len(tagged.dialogues)
     rows = []
     for name, (kind, members) in ROWS.items():
         uses = [sum(tag in members for tag in tags) for _, tags in turns]
-        seen = turns and not set(members) <= set(tagger.blind)
+        seen = turns and not set(members) <= set(tagged.blind)
         share = sum(use > 0 for use in uses) / len(turns) if seen else float("nan")
         count = sum(uses) / n if seen else float("nan")
         rows.append(
@@ -145,7 +146,7 @@ def frequency(dialogues: Iterable[Dialogue], tagger: Tagger = RULE) -> pd.DataFr
     return pd.DataFrame(rows, columns=columns).set_index("name")
 
 
-def contribution(dialogues: Iterable[Dialogue], tagger: Tagger = RULE) -> pd.DataFrame:
+def contribution(tagged: Tagged) -> pd.DataFrame:
     """SC(s): mean change of the emotion right after the replies that use s.
 
     Returns:
@@ -156,7 +157,6 @@ def contribution(dialogues: Iterable[Dialogue], tagger: Tagger = RULE) -> pd.Dat
 
     Paper: RLVER Figure 6; the same as SAGE's SE(s).
     """
-    tagged = Tagged.of(dialogues, tagger)
     steps = [
         (tags, turn.emotion_after - turn.emotion_before)
         for turn, tags in tagged.turns
@@ -191,14 +191,12 @@ class EarlyAdvice:
         return self.early_advising / self.early if self.early else None
 
 
-def early_advice(
-    dialogues: Iterable[Dialogue], tagger: Tagger = RULE, before: int = 3
-) -> EarlyAdvice:
-    """Advice before turn `before` (1 is the first reply), failed dialogues left out.
+def early_advice(tagged: Tagged, before: int = 3) -> EarlyAdvice:
+    """Advice before turn `before`; 1 is the first reply.
 
     Whether it was too early for this very person: `agents.appraisal.is_premature`.
     """
-    turns = Tagged.of(dialogues, tagger).turns
+    turns = tagged.turns
     advising = [
         turn for turn, tags in turns if set(tags) & set(GROUPS["Advice Provision"])
     ]
