@@ -266,6 +266,28 @@ def test_capabilities_by_hand():
     assert after["Empathic Depth"] == pytest.approx(1 + 4 * 0.75 * (1 + 1 / 4 + 1) / 3)
 
 
+def test_capabilities_rule_by_rule():
+    def score(name, *turns, card=ASHAMED):
+        return capabilities(talk(*turns), card)[name]
+
+    early = make_card(
+        7, topic="exam", action="call", intention="Advice", wants_early_advice=True
+    )
+    at_once = ("you could try to call .", 40, 45)
+    assert score("Solution Crafting", at_once) == 1
+    assert score("Solution Crafting", at_once, card=early) == 1 + 4 * 2 / 3
+    stays = [("i am listening .", 90, 100), ("i am listening .", 100, 100)]
+    falls = [("i am listening .", 90, 100), ("i am listening .", 100, 95)]
+    assert score("Dialogue Guidance", *stays) == pytest.approx(1 + 4 * 2 / 3)
+    assert score("Dialogue Guidance", *falls) == pytest.approx(
+        1 + 4 * (1 / 2 + 1 / 2) / 3
+    )
+    right, wrong = "you got blamed at the exam .", "you got blamed at the money ."
+    assert score("Core Insight", (right, 40, 45)) == pytest.approx(1 + 4 / 3)
+    assert score("Core Insight", (wrong, 40, 45)) == 1
+    assert score("Core Insight", ("the exam is a lot .", 40, 45)) == 1  # not the event
+
+
 def test_constants_and_gamers_do_not_pass_for_a_listener():
     listener = capability_table(play(Heuristic()), CARDS)[list(CAPABILITIES)].mean()
     assert (listener > 3.3).all()
@@ -386,6 +408,8 @@ def test_corners_of_the_map():
     assert empty.x is empty.y is None and empty.n == len(CARDS)
     once = where([talk(("i am listening .", 40, 45))])
     assert once.x is None and once.y == 5
+    apart = [talk(("i am listening .", 40, 45)), TWO]
+    assert where(apart).x is None  # no step from one dialogue to the next
     listener, careless = where(play(Heuristic())), where(play(Heuristic(1.0, 0.2)))
     assert listener.y > 2 > careless.y
 
