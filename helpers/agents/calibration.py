@@ -1,10 +1,11 @@
 """Set the scripted user beside the published facts of the LLM-played ones.
 
 `acceptance` repeats RLVER's Table 3 measure: contexts, each answered by one reply of
-every strategy, accepted when the emotion rises. `step_table` lays the emotion steps of
-any dialogues beside those of the released SAGE dialogues. `Temper.accept_at` is fitted
-to the first; a few other numbers were set by hand with an eye on the second (see
-there). What still differs is shown.
+every strategy, accepted when the emotion rises. `expression` is its other measure, the
+share of lines that show what was felt, counted in the text of any dialogues.
+`step_table` lays the emotion steps of any dialogues beside those of the released SAGE
+dialogues. `Temper.accept_at` is fitted to the acceptance; a few other numbers were set
+by hand with an eye on the steps (see there). What still differs is shown.
 
 Papers: RLVER 2507.03112 Table 3, Table 4, appendix D; SAGE 2505.02847 and its released
 dialogues (fact sheet of RLVER, A10).
@@ -13,10 +14,12 @@ dialogues (fact sheet of RLVER, A10).
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from helpers.agents.acts import Act
 from helpers.agents.emotion import EmotionRules
+from helpers.agents.lines import GRAMMARS
 from helpers.agents.policies import Heuristic, say
 from helpers.agents.roles import Message, stream
 from helpers.agents.scripted import ScriptedUser, Temper
@@ -54,6 +57,15 @@ STRATEGIES = {
     "specific advice": ("advise",),
     "problem analysis": ("insight",),
 }
+# Their groups, A to E in the paper's order.
+GROUPS = {
+    "Praise": ("praise of qualities", "praise of thoughts", "praise of actions"),
+    "Deep Empathy": ("restating", "hidden intention", "agreeing self-disclosure",
+                     "own story"),
+    "Emotional Venting": ("willing to listen", "help to vent"),
+    "Advice Provision": ("specific advice",),
+    "Problem Analysis": ("problem analysis",),
+}  # fmt: skip
 RIGHT_SLOT = 0.8  # share of replies whose slot is this person's own
 
 
@@ -131,6 +143,34 @@ def acceptance(temper: Temper, probes: Iterable[Probe]) -> dict[str, tuple[int, 
             asked[name] += 1
             accepted[name] += step > 0
     return {name: (accepted[name], asked[name]) for name in asked}
+
+
+def expression(dialogues: Iterable["Dialogue"], grammar: str) -> tuple[int, int]:
+    """(lines that show what was felt, all lines): RLVER's expression level, offline.
+
+    Read from the text alone: a line shows the feeling when it holds a reaction of the
+    grammar ("first" or "second") whose direction is that of the emotion's last change;
+    confusion goes with either. Left out: openings, goodbyes, failed dialogues, and
+    lines after no change, where the scale's end hides the direction. The paper's judge
+    rates three consistencies from 0 to 10 instead (`helpers.agents.strategy_judge`).
+    """
+    shown = lines = 0
+    for dialogue in dialogues:
+        if dialogue.failure is not None:
+            continue
+        for before, after in pairwise(dialogue.turns):
+            change = before.emotion_after - before.emotion_before
+            said = {
+                _DIRECTION.get(key, -1)
+                for key, words in GRAMMARS[grammar].reactions.items()
+                if f" , {words} , " in f" , {after.user} , "
+            }
+            shown += change != 0 and any(way * change >= 0 for way in said)
+            lines += change != 0
+    return shown, lines
+
+
+_DIRECTION = {"delight": 1, "accept": 1, "noise": 0}  # of a reaction; others: -1
 
 
 @dataclass(frozen=True)
