@@ -17,16 +17,17 @@ from helpers.data.scenarios import split_path
 from helpers.learning.credit import Credit
 from helpers.learning.critic import CriticSettings
 from helpers.learning.rewards import REWARDS
+from helpers.learning.settings import TrainerSettings
 from helpers.learning.tiny import POLICY
-from helpers.learning.trainer import TrainerSettings
 from helpers.learning.workers import Job
 from helpers.learning.worlds import RULES, TEMPERS
 from helpers.sandbox.store import settings_hash
 
 # The modules whose edits make another run.
-CORE = ("advantages", "batches", "chat", "credit", "critic", "decoder", "engines",
-        "groups", "rewards", "rollout", "rows", "tiny", "trainer", "training",
-        "worlds")  # fmt: skip
+CORE = (
+    "advantages", "batches", "chat", "credit", "critic", "decoder", "engines", "groups",
+    "rewards", "rollout", "rows", "settings", "tiny", "trainer", "training", "worlds",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,30 @@ def talk(
         return roll_out(episodes, engine, chat, settings, recipe.hash)
 
 
+def check(
+    recipe: Recipe, model, chat: ChatFormat, cards, folder: Path, step: int,
+    users: Sequence[str],
+) -> None:  # fmt: skip
+    """Dialogues with fixed cards and seeds, the same for every method, into the folder
+    of the run; those already stored are kept."""
+    checks = recipe.checks
+    for user in users:
+        path = check_path(folder, step, user)
+        if not path.is_file():
+            world = make_world(checks.rules, user, recipe.user_model, folder / "client")
+            rows = talk(recipe, model, chat, world, cards, checks.seed)
+            lines = [row.dialogue.to_json() for row in rows]
+            write_atomically(path, "\n".join(lines) + "\n")
+
+
+def check_start(recipe: Recipe, folder: Path) -> Path:
+    """The last check of a recipe, on its policy before any training."""
+    cards = load_cards(recipe.checks.split)[: recipe.checks.final_cards]
+    model, chat = start_policy(recipe)
+    check(recipe, model, chat, cards, folder, 0, recipe.checks.users)
+    return folder
+
+
 class Run:
     """The parts of one run, made from its recipe."""
 
@@ -95,7 +119,9 @@ class Run:
         self.recipe, self.folder = recipe, Path(folder)
         self.model, self.chat = start_policy(recipe)
         self.cards = {card.id: card for card in load_cards("train")}
-        self.world = self._world(recipe.rules, recipe.user)
+        self.world = make_world(
+            recipe.rules, recipe.user, recipe.user_model, self.folder / "client"
+        )
         self.checked = load_cards(recipe.checks.split)
         self.trainer = DialogueTrainer(
             self.model, self.chat.tokenizer, list(self.cards), self.roll,
@@ -107,23 +133,12 @@ class Run:
         cards = [self.cards[i] for i in ids]
         return talk(self.recipe, self.model, self.chat, self.world, cards, seed)
 
-    def check(self, step: int, users: Sequence[str], most: int) -> None:
-        """Dialogues with fixed cards and seeds; those already stored are kept."""
+    def check(self, step: int, last: bool = False) -> None:
+        """A point of the learning curve, or the last check with every user."""
         checks = self.recipe.checks
-        for user in users:
-            path = check_path(self.folder, step, user)
-            if path.is_file():
-                continue
-            world = self._world(checks.rules, user)
-            rows = talk(
-                self.recipe, self.model, self.chat, world, self.checked[:most],
-                checks.seed,
-            )  # fmt: skip
-            lines = [row.dialogue.to_json() for row in rows]
-            write_atomically(path, "\n".join(lines) + "\n")
-
-    def _world(self, rules: str, user: str) -> World:
-        return make_world(rules, user, self.recipe.user_model, self.folder / "client")
+        users = checks.users if last else checks.users[:1]
+        cards = self.checked[: checks.final_cards if last else checks.curve_cards]
+        check(self.recipe, self.model, self.chat, cards, self.folder, step, users)
 
     def tell(self, step: int, note: str) -> None:
         told = {"step": step, "steps": self.recipe.trainer.steps, "note": note}
@@ -133,10 +148,10 @@ class Run:
         """Train, check, keep; a finished run is left alone."""
         if (self.folder / DONE).is_file():
             return
-        started, checks = time.monotonic(), self.recipe.checks
-        self.check(0, checks.users[:1], checks.curve_cards)
+        started = time.monotonic()
+        self.check(0)
         curve = self.trainer.fit()
-        self.check(self.recipe.trainer.steps, checks.users, checks.final_cards)
+        self.check(self.recipe.trainer.steps, last=True)
         self.model.save_pretrained(self.folder / "policy", safe_serialization=True)
         write_atomically(self.folder / CURVE, json.dumps(curve))
         seconds = round(time.monotonic() - started, 1)
@@ -169,7 +184,9 @@ class _Watch(TrainerCallback):
         if step % checks.every == 0 and step < settings.steps:
             run.check(step, checks.users[:1], checks.curve_cards)
         emotion = (
-            run.trainer.curve[-1].get("dialogue/emotion") if run.trainer.curve else None
+            run.trainer.curve[-1].get("dialogue/final_emotion")
+            if run.trainer.curve
+            else None
         )
         note = f"step {step}/{settings.steps}"
         run.tell(step, note if emotion is None else f"{note}, emotion {emotion:.0f}")

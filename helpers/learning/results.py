@@ -1,0 +1,101 @@
+"""What training runs left behind as frames: curves, checks, scores by card and seed."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from helpers.data.scenarios import load_cards
+from helpers.learning.recipes import Recipe
+from helpers.learning.training import CURVE, check_path, check_start, read_check
+from helpers.learning.workers import DONE, run_jobs
+from helpers.sandbox.dialogue import Dialogue
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run, or the start of a recipe without a run (`label` "base")."""
+
+    label: str
+    recipe: Recipe
+    folder: Path
+    steps: int
+
+    def dialogues(self, user: str | None = None, step: int | None = None):
+        """The dialogues of a check: of the last one, with the first user, unless said
+        otherwise."""
+        user = user or self.recipe.checks.users[0]
+        return read_check(self.folder, self.steps if step is None else step, user)
+
+    @property
+    def curve(self) -> pd.DataFrame:
+        """The trainer's log, one row a step (`metrics.GLOSSARY` explains the names)."""
+        entries = json.loads((self.folder / CURVE).read_text(encoding="utf-8"))
+        frame = pd.DataFrame(entries)
+        frame.insert(0, "generation", range(1, len(frame) + 1))
+        return frame
+
+    @property
+    def checked(self) -> list[int]:
+        """The steps with a check, in order."""
+        user = self.recipe.checks.users[0]
+        every = range(0, self.steps + 1)
+        return [s for s in every if check_path(self.folder, s, user).is_file()]
+
+    @property
+    def seconds(self) -> float:
+        return json.loads((self.folder / DONE).read_text(encoding="utf-8"))["seconds"]
+
+
+def train(
+    recipes: Sequence[Recipe], training: Path, workers: int | None = None, show=None
+) -> list[Result]:
+    """Run what is not yet there, as worker processes; results in the given order.
+
+    Args:
+        training: the folder of all runs. workers, show: see `workers.run_jobs`.
+    """
+    run_jobs([recipe.job(training) for recipe in recipes], workers, show)
+    return [Result(r.label, r, r.folder(training), r.trainer.steps) for r in recipes]
+
+
+def start(recipe: Recipe, training: Path, label: str = "base") -> Result:
+    """The policy of a recipe before training, checked as a finished run is."""
+    folder = Path(training) / f"start-{recipe.hash}"
+    return Result(label, recipe, check_start(recipe, folder), 0)
+
+
+def scores(results: Sequence[Result], user: str, step: int | None = None):
+    """One row a dialogue of the checks with that user.
+
+    Returns:
+        Frame with label, seed (of the training), case, intention, emotion (0..100),
+        success and failure by SAGE's thresholds, turns, tokens (a reply, mean),
+        failed (the dialogue ended in error; then the numbers are missing).
+    """
+    rows = []
+    for result in results:
+        cards = {c.id: c for c in load_cards(result.recipe.checks.split)}
+        for dialogue in result.dialogues(user, step):
+            intention = cards[dialogue.scenario_id].intention
+            rows.append(
+                {"label": result.label, "seed": result.recipe.trainer.seed,
+                 "case": dialogue.scenario_id, "intention": intention,
+                 **_numbers(dialogue)}
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _numbers(dialogue: Dialogue) -> dict:
+    emotion = dialogue.final_emotion
+    lengths = [t.completion_tokens for t in dialogue.turns if t.completion_tokens]
+    known = emotion is not None
+    return {
+        "emotion": emotion, "turns": len(dialogue.turns),
+        "success": emotion >= 100 if known else None,
+        "failure": emotion < 10 if known else None,
+        "tokens": sum(lengths) / len(lengths) if lengths else None,
+        "failed": not known,
+    }  # fmt: skip
