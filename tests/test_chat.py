@@ -52,9 +52,9 @@ def byte_level(template, special=("<|endoftext|>", "<|im_start|>", "<|im_end|>")
     core.train_from_iterator(lines, trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=core,
-        bos_token="<|endoftext|>",
+        bos_token=special[0],
         eos_token="<|im_end|>",
-        pad_token="<|endoftext|>",
+        pad_token=special[0],
         extra_special_tokens=["<|im_start|>"],
         chat_template=template,
     )

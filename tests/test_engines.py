@@ -136,8 +136,9 @@ def test_adapters_take_part_and_the_wrappers_defaults_do_not():
             torch.nn.init.normal_(weight, std=0.5)
     model.generation_config = GenerationConfig(top_k=1)  # as a trainer leaves it
     model.eval()
+    base, kept = model.get_base_model(), model.get_base_model().generation_config
     found = sample(model)
-    assert found != sample(make())
+    assert found != sample(make()) and base.generation_config is kept
     for context, (ids, logprobs) in zip(CONTEXTS, found, strict=True):
         assert off(logprobs, forward(model, context, ids)) < 2e-5
         with model.disable_adapter():

@@ -24,6 +24,7 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     GenerationConfig,
+    PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
@@ -92,12 +93,12 @@ def load_policy(
     logging.disable_progress_bar()  # a bar over hundreds of tensors in each notebook
     folder = smollm2() if str(where) == SMOLLM2 else _folder(where)
     _check_files(folder)
-    _check_code(folder)
+    config = _read_config(folder)
     tokenizer = AutoTokenizer.from_pretrained(
         folder, trust_remote_code=False, padding_side="left"
     )
     chat = ChatFormat(tokenizer)  # before the weights: they may take minutes
-    tokenizer.pad_token = _pad_token(tokenizer)
+    tokenizer.pad_token = _pad_token(tokenizer, config.get_text_config().vocab_size)
     model = AutoModelForCausalLM.from_pretrained(
         folder, dtype=dtype, use_safetensors=True, trust_remote_code=False
     ).to(device)
@@ -164,10 +165,10 @@ def _check_files(folder: Path) -> None:
     raise ModelUnavailable(f"{folder}: holds no weights (*.safetensors)")
 
 
-def _check_code(folder: Path) -> None:
-    """Refuse a model that brings its own code before anything is built."""
+def _read_config(folder: Path) -> PretrainedConfig:
+    """The model's sizes; a model that brings its own code is refused."""
     try:
-        AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        return AutoConfig.from_pretrained(folder, trust_remote_code=False)
     except ValueError as error:
         raise ModelRefused(
             f"{folder}: this version of transformers has no such model, or the model "
@@ -175,15 +176,16 @@ def _check_code(folder: Path) -> None:
         ) from error
 
 
-def _pad_token(tokenizer: PreTrainedTokenizerBase) -> str:
+def _pad_token(tokenizer: PreTrainedTokenizerBase, vocab_size: int) -> str:
     """The tokenizer's own padding token, else an unused one, else the end token.
 
     Padding by the end token would let code that looks for padding by its id take the
-    end of a reply for it.
+    end of a reply for it. A token from `vocab_size` on, which the tokenizer's class may
+    have added by itself, has no row in the model's embedding.
     """
     known = tokenizer.get_vocab()
     for name in (tokenizer.pad_token, *_PAD_NAMES, tokenizer.unk_token):
-        if name in known and name != tokenizer.eos_token:
+        if name != tokenizer.eos_token and known.get(name, vocab_size) < vocab_size:
             return name
     return tokenizer.eos_token
 
