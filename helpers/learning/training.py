@@ -1,6 +1,6 @@
 """One training run from its recipe to its folder: what a worker process does.
 
-    python -m helpers.learning.training FOLDER     (FOLDER/recipe.json says what to do)
+    python -m helpers.learning.training FOLDER...   (FOLDER/recipe.json says what to do)
 
 The folder gets `curve.json` (the trainer's log, one entry a step), `checks/` (dialogues
 with fixed cards and seeds, at the start, on the way and at the end), `policy/` (the
@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from helpers.learning.rewards import REWARDS
 from helpers.learning.rollout import TalkSettings, roll_out
 from helpers.learning.rows import Row
 from helpers.learning.trainer import DialogueTrainer
-from helpers.learning.workers import DONE, PROGRESS, RECIPE
+from helpers.learning.workers import DONE, FAILED, LOG, PROGRESS, RECIPE, claim
 from helpers.learning.worlds import World, make_world
 from helpers.sandbox.dialogue import Dialogue
 from helpers.sandbox.run import dialogue_seed
@@ -193,10 +194,25 @@ class _Watch(TrainerCallback):
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
+    """Work through the folders given, leaving out what others hold or have done."""
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    recipe = Recipe.from_dict(json.loads((folder / RECIPE).read_text(encoding="utf-8")))
-    Run(recipe, folder).execute()
+    for folder in map(Path, sys.argv[1:]):
+        with claim(folder) as mine:
+            if mine and not (folder / DONE).is_file():
+                _logged(folder)
+
+
+def _logged(folder: Path) -> None:
+    """One run with what it prints in its folder; a failure is kept there and raised."""
+    with open(folder / LOG, "ab", buffering=0) as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+        try:
+            values = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
+            Run(Recipe.from_dict(values), folder).execute()
+        except Exception:
+            write_atomically(folder / FAILED, traceback.format_exc())
+            raise
 
 
 if __name__ == "__main__":

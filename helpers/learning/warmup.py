@@ -11,20 +11,26 @@ another machine makes slightly other weights, and tests compare losses, not byte
 """
 
 import argparse
+import json
 import math
 import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
+from helpers.agents.scripted import rules_source
 from helpers.data.scenarios import load_cards
+from helpers.files import write_atomically
 from helpers.learning import lessons, tiny
 from helpers.learning.chat import ChatFormat
 from helpers.learning.rows import attention
+
+REPORT = "warmup.json"
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class WarmupSettings:
     seed: int = 0
     first: tuple[tuple[float, float, float], ...] = ((0.7, 1.0, 0.97), (0.3, 0.7, 0.97))
     skew: tuple[tuple[float, float, float], ...] = (
-        (0.70, 0.05, 0.97), (0.22, 0.40, 0.97), (0.08, 1.00, 0.97),
+        (0.55, 0.10, 0.97), (0.30, 0.50, 0.97), (0.15, 1.00, 0.97),
     )  # fmt: skip
 
 
@@ -222,7 +228,19 @@ def main() -> None:
     model, losses = train(settings, show=show)
     arguments.out.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(arguments.out)
-    print(asdict(settings), losses[-1])
+    report = {
+        "made_by": "python -m helpers.learning.warmup",
+        "settings": asdict(settings),
+        "rules": rules_source(),
+        "versions": {name: version(name) for name in ("torch", "transformers")},
+        "seconds": round(time.monotonic() - started),
+        "first_losses": losses[:10],
+        "losses": {step: losses[step] for step in range(0, total, 50)}
+        | {total - 1: losses[-1]},
+    }
+    path = arguments.out / REPORT
+    write_atomically(path, json.dumps(report, indent=1) + "\n")
+    print(f"written: {path.parent}; check it with notebook 04")
 
 
 if __name__ == "__main__":

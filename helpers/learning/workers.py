@@ -1,16 +1,19 @@
-"""Many training runs as worker processes, with a live line each, cached and resumable.
+"""Many training runs in worker processes, with a live line each, cached and resumable.
 
 A run lives in a folder of its own, named by the hash of its recipe. A finished one is
-never repeated; one that was killed goes on from its last checkpoint. One thread a
-process and as many processes as cores: tiny models get slower with more threads.
+never repeated; one that was killed goes on from its last checkpoint. Each worker takes
+the next run that nobody holds, by a lock that the system frees when its holder dies.
+One thread a process and as many processes as cores: tiny models get slower with more.
 """
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,12 +21,13 @@ from helpers.files import write_atomically
 from helpers.paths import ROOT
 from helpers.progress import clock
 
-RECIPE, PROGRESS, DONE, LOG = "recipe.json", "progress.json", "done.json", "worker.log"
+RECIPE, PROGRESS, DONE = "recipe.json", "progress.json", "done.json"
+LOG, FAILED = "worker.log", "failed.txt"
 BAR = 24
 
 
 class WorkerFailed(RuntimeError):
-    """A worker ended without its result; the message holds its last words."""
+    """A run ended without its result; the message holds its last words."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Job:
 
 
 def run_jobs(jobs: Sequence[Job], workers: int | None = None, show=None) -> int:
-    """Bring every job to its end; how many had to be run.
+    """Bring every job to its end; how many were not there yet.
 
     Args:
         workers: processes at once; None = one a core.
@@ -48,59 +52,85 @@ def run_jobs(jobs: Sequence[Job], workers: int | None = None, show=None) -> int:
             prints one line when a run ends.
 
     Raises:
-        WorkerFailed: a worker failed. The others are stopped; all go on where they
-            were when the same call is made again.
+        WorkerFailed: a run failed. The others are stopped; all go on where they were
+            when the same call is made again.
     """
-    waiting = [
+    missing = [
         job for job in {job.folder: job for job in jobs}.values() if not job.done
     ]
-    total, running = len(waiting), {}
-    board = _Board(waiting, show)
+    if not missing:
+        return 0
+    for job in missing:
+        job.folder.mkdir(parents=True, exist_ok=True)
+        (job.folder / FAILED).unlink(missing_ok=True)
+        text = json.dumps({"label": job.label, **job.recipe}, indent=1) + "\n"
+        write_atomically(job.folder / RECIPE, text)
+    count = min(len(missing), workers or os.cpu_count() or 1)
+    board = _Board(missing, show)
+    processes = [_start(missing) for _ in range(count)]
     try:
-        while waiting or running:
-            while waiting and len(running) < (workers or os.cpu_count() or 1):
-                job = waiting.pop(0)
-                running[job] = _start(job)
+        while any(process.poll() is None for process in processes):
             time.sleep(0.3)
-            for job, process in list(running.items()):
-                if process.poll() is not None:
-                    del running[job]
-                    _check(job, process.returncode)
-                    board.ended(job)
-            board.update(list(running))
+            board.update()
+            if any(process.poll() not in (None, 0) for process in processes):
+                break
     finally:
-        for process in running.values():
+        for process in processes:
             process.terminate()
-        for process in running.values():
+        for process in processes:
             process.wait()
-    return total
+    board.update()
+    failed = [job for job in missing if not job.done]
+    if failed:
+        raise WorkerFailed(_last_words(failed, [p.returncode for p in processes]))
+    return len(missing)
 
 
-def _start(job: Job) -> subprocess.Popen:
-    job.folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(job.folder / RECIPE, json.dumps(job.recipe, indent=1) + "\n")
+def _start(jobs: Sequence[Job]) -> subprocess.Popen:
     environment = {
         **os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1",
         "TRL_EXPERIMENTAL_SILENCE": "1", "TOKENIZERS_PARALLELISM": "false",
     }  # fmt: skip
-    with open(job.folder / LOG, "ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "helpers.learning.training", str(job.folder)],
-            cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+    folders = [str(job.folder) for job in jobs]
+    return subprocess.Popen(
+        [sys.executable, "-m", "helpers.learning.training", *folders],
+        cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
 
 
-def _check(job: Job, code: int) -> None:
-    if job.done:
-        return
-    lines = (
-        (job.folder / LOG).read_text(encoding="utf-8", errors="replace").splitlines()
-    )
+@contextmanager
+def claim(folder: Path):
+    """Hold a run's folder; gives False at once when another process holds it."""
+    with open(folder / "lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def _last_words(jobs: Sequence[Job], codes: Sequence[int]) -> str:
+    for job in jobs:
+        if (job.folder / FAILED).is_file():
+            where, path = job, job.folder / FAILED
+            break
+    else:
+        where = max(jobs, key=lambda job: _told(job))
+        path = where.folder / LOG
+    lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
     tail = "\n".join(f"    | {line}" for line in lines[-12:])
-    raise WorkerFailed(
-        f"{job.label}: its process ended with code {code}; it said last:\n{tail}\n"
-        f"  all of it: {os.path.relpath(job.folder / LOG)}; run the cell again to go on"
+    return (
+        f"{where.label}: ended without a result (exit codes {codes}); last words:\n"
+        f"{tail}\n  all of it: {os.path.relpath(path)}; run this again to go on"
     )
+
+
+def _told(job: Job) -> float:
+    """When a run last told about itself; 0 for never."""
+    path = job.folder / PROGRESS
+    return path.stat().st_mtime if path.is_file() else 0.0
 
 
 def progress(folder: Path) -> dict:
@@ -112,43 +142,46 @@ def progress(folder: Path) -> dict:
 
 
 class _Board:
-    """The live lines of the running jobs and the time that is left."""
+    """The live lines of the runs in progress and the time that is left."""
 
     def __init__(self, jobs: Sequence[Job], show):
-        self._jobs, self._show = list(jobs), show
-        self._started, self._finished = time.monotonic(), 0
+        self._jobs, self._show, self._ended = list(jobs), show, set()
+        self._started, self._wall = time.monotonic(), time.time()
         self._handle, self._last = None, ""
         self._begun = sum(_share(job) for job in jobs)
 
-    def ended(self, job: Job) -> None:
-        self._finished += 1
+    def update(self) -> None:
+        fresh = [j for j in self._jobs if j.done and j.folder not in self._ended]
+        self._ended |= {job.folder for job in fresh}
         if self._show is None and not _in_notebook():
-            spent = clock(time.monotonic() - self._started)
-            count = f"{self._finished}/{len(self._jobs)}"
-            print(f"{count} {job.label}: {_note(job)} ({spent})", flush=True)
-
-    def update(self, running: Sequence[Job]) -> None:
-        text = "\n".join([self._head(), *(_line(job) for job in running)])
+            for job in fresh:
+                spent = clock(time.monotonic() - self._started)
+                count = f"{len(self._ended)}/{len(self._jobs)}"
+                print(f"{count} {job.label}: {_note(job)} ({spent})", flush=True)
+            return
+        live = [j for j in self._jobs if not j.done and _told(j) >= self._wall]
+        text = "\n".join([self._head(), *(_line(job) for job in live)])
         if text == self._last:
             return
         self._last = text
         if self._show is not None:
             self._show(text)
-        elif _in_notebook():
-            from IPython.display import Markdown, display
+            return
+        from IPython.display import Markdown, display
 
-            shown = Markdown(f"```text\n{text}\n```")
-            if self._handle is None:
-                self._handle = display(shown, display_id=True)
-            else:
-                self._handle.update(shown)
+        shown = Markdown(f"```text\n{text}\n```")
+        if self._handle is None:
+            self._handle = display(shown, display_id=True)
+        else:
+            self._handle.update(shown)
 
     def _head(self) -> str:
         spent = time.monotonic() - self._started
         made = sum(_share(job) for job in self._jobs) - self._begun
         left = len(self._jobs) - self._begun - made
         rest = f", about {clock(spent / made * left)} left" if made > 0.05 else ""
-        return f"{self._finished} of {len(self._jobs)} runs done, {clock(spent)}{rest}"
+        done = f"{len(self._ended)} of {len(self._jobs)} runs done"
+        return f"{done}, {clock(spent)}{rest}"
 
 
 def _share(job: Job) -> float:

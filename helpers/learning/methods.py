@@ -1,0 +1,138 @@
+"""The methods by name: one loop, one start, one budget; only the credit differs.
+
+What a method's paper fixes stands in `METHODS`. Learning rate and entropy bonus are
+tuned, for every method and mode with the same effort (`helpers.learning.tuning`), and
+read from data/tuning.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from helpers.learning.credit import Credit
+from helpers.learning.critic import CriticSettings
+from helpers.learning.recipes import Checks, Recipe
+from helpers.learning.settings import TrainerSettings
+from helpers.paths import ROOT
+
+TUNING = ROOT / "data" / "tuning"
+
+
+@dataclass(frozen=True)
+class Method:
+    """credit: the estimator. alone: one dialogue a scenario, as PPO needs no group.
+    epsilon_high: upper clip of the ratio; the papers' differ."""
+
+    credit: Credit
+    alone: bool = False
+    epsilon_high: float = 0.2
+
+
+METHODS = {
+    "GRPO": Method(Credit("outcome")),
+    "PPO": Method(Credit("gae", gamma=1.0, lam=1.0), alone=True),
+}
+# RLVER's released script: critic rate 5e-6 to the actor's 1e-6, value clip 0.5.
+CRITIC_RATE = 5.0
+# Share of the steps in which only the critic learns: 50 - 20 of 350 in RLVER's figures.
+CRITIC_START = 0.08
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large a run is, the same for every method.
+
+    steps: generation batches. dialogues: of each. group: dialogues of one scenario.
+    minibatches: updates a step. reply_limit: tokens. policy, lora, engine, user_model,
+    device: see `Recipe`, `TrainerSettings`. save_every: steps between checkpoints.
+    """
+
+    steps: int
+    dialogues: int = 64
+    group: int = 8
+    minibatches: int = 2
+    reply_limit: int = 40
+    save_every: int = 20
+    policy: str = "tiny"
+    lora: int = 0
+    engine: str = "decoder"
+    user_model: str = ""
+    device: str = "cpu"
+
+
+def make_recipe(
+    name: str,
+    scale: Scale,
+    *,
+    rate: float,
+    entropy: float,
+    seed: int,
+    think: bool = False,
+    user: str = "vanilla",
+    rules: str = "rlver",
+    reward: str = "terminal_emotion",
+    checks: Checks | None = None,
+) -> Recipe:
+    """The recipe of one run.
+
+    Args:
+        name: key of METHODS. rate, entropy: learning rate of AdamW and weight of the
+            entropy bonus. seed: of the training. user, rules, reward: whom it trains
+            with and for what.
+    """
+    method = METHODS[name]
+    trainer = TrainerSettings(
+        steps=scale.steps, learning_rate=rate, entropy_coef=entropy, seed=seed,
+        dialogues=scale.dialogues, minibatches=scale.minibatches,
+        group_size=1 if method.alone else scale.group,
+        warmup_steps=max(1, scale.minibatches * scale.steps // 16),
+        epsilon_high=method.epsilon_high, save_every=scale.save_every,
+        device=scale.device, bf16=scale.device == "cuda",
+    )  # fmt: skip
+    critic = None
+    if method.credit.needs_critic:
+        warmup = round(CRITIC_START * scale.steps)
+        critic = CriticSettings(CRITIC_RATE * rate, warmup_steps=warmup)
+    return Recipe(
+        label(name, think, user), method.credit, reward, trainer, critic, think,
+        reply_limit=scale.reply_limit, rules=rules, user=user,
+        user_model=scale.user_model, policy=scale.policy, lora=scale.lora,
+        engine=scale.engine, checks=checks or Checks(),
+    )  # fmt: skip
+
+
+def label(name: str, think: bool = False, user: str = "vanilla") -> str:
+    """The name of a variant in tables and figures: "PPO, think, challenging"."""
+    parts = [name, *(["think"] if think else [])]
+    return ", ".join(parts + ([user] if user != "vanilla" else []))
+
+
+def tuned(family: str, name: str, think: bool, folder: Path = TUNING) -> dict:
+    """The chosen settings of a method: rate and entropy.
+
+    Args:
+        family: file of data/tuning, "rlver" for instance.
+
+    Raises: LookupError, naming the command that tunes.
+    """
+    path = Path(folder) / f"{family}.csv"
+    if path.is_file():
+        rows = pd.read_csv(path)
+        chosen = rows[
+            (rows["method"] == name) & (rows["think"] == think) & rows["chosen"]
+        ]
+        if len(chosen) == 1:
+            row = chosen.iloc[0]
+            return {"rate": float(row["rate"]), "entropy": float(row["entropy"])}
+    raise LookupError(
+        f"{path.name} has no chosen row for {label(name, think)}: run python -m "
+        f"helpers.learning.tuning {family}"
+    )
+
+
+def with_seeds(recipe: Recipe, seeds) -> list[Recipe]:
+    """The same run for each training seed."""
+    return [
+        replace(recipe, trainer=replace(recipe.trainer, seed=seed)) for seed in seeds
+    ]
