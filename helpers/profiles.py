@@ -155,6 +155,75 @@ class DataPipeline:
     )
 
 
+@dataclass(frozen=True)
+class Rlver:
+    """Settings of notebook 04: training with a user's emotion as reward."""
+
+    steps: int = _setting(
+        "about 350 (PPO), 210 (GRPO)",
+        "RLVER Fig. 4",
+        "what fits the time; every run of a profile has the same number",
+    )
+    dialogues: int = _setting(
+        "32", "RLVER App. B.3", "64 keep the tiny policy's gradient steady"
+    )
+    group: int = _setting(
+        "GRPO 4, PPO 1", "RLVER App. B.3", "GRPO only; PPO has 1 as in the paper"
+    )
+    reply_limit: int = _setting(
+        "5,000 tokens", "released script", "the tiny grammar needs some 25"
+    )
+    seeds: int = _setting(
+        "1 (not stated)", "RLVER prints one run each", "spread needs several"
+    )
+    check_every: int = _setting(
+        "not stated", "RLVER Fig. 4 has a point every 30 to 50 steps", "as many points"
+    )
+    curve_cards: int = _setting("30", "RLVER Fig. 4 caption", "as in the paper")
+    final_cards: int = _setting(
+        "100",
+        "SAGE, RLVER Table 1",
+        "the kit's own test cards; the papers' are Chinese",
+    )
+    policy: str = _setting(
+        "Qwen2.5-7B-Instruct", "RLVER App. B.3", "offline: a tiny policy from scratch"
+    )
+    lora: int = _setting("none", "RLVER trains all weights", "rank; one GPU's memory")
+    engine: str = _setting(
+        "vLLM", "RLVER App. B.4", "how replies are sampled: decoder or transformers"
+    )
+    user_model: str = _setting(
+        "DeepSeek-V3", "RLVER App. B.3", "empty: the scripted users"
+    )
+    device: str = _setting("GPUs, type not found", "RLVER", "cpu or cuda")
+    rate: float = _setting(
+        "1e-6", "RLVER App. B.3", "0: as tuned for the tiny policy (data/tuning)"
+    )
+    entropy: float = _setting(
+        "0.001 (code)", "released script", "with rate 0: as tuned (data/tuning)"
+    )
+    bootstrap_draws: int = _setting(
+        "not stated", "RLVER prints no interval", "fewer draws save time"
+    )
+    interval: float = _setting("-", "no interval in RLVER", "as in the other tables")
+    figure_dpi: int = _setting(
+        "-", "no number of the paper depends on it", "size of the PNG files"
+    )
+
+
+_RLVER = Rlver(
+    steps=40, dialogues=64, group=8, reply_limit=40, seeds=3, check_every=10,
+    curve_cards=30, final_cards=100, policy="tiny", lora=0, engine="decoder",
+    user_model="", device="cpu", rate=0.0, entropy=0.0, bootstrap_draws=2000,
+    interval=0.95, figure_dpi=150,
+)  # fmt: skip
+_RLVER_GPU = replace(
+    _RLVER, steps=100, dialogues=32, group=4, reply_limit=512, seeds=1,
+    policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16, engine="transformers",
+    user_model="deepseek-chat", device="cuda", rate=1e-5, entropy=0.001,
+    bootstrap_draws=10_000, figure_dpi=200,
+)  # fmt: skip
+
 _SIMULATOR = UserSimulator(
     bootstrap_draws=10_000,
     interval=0.95,
@@ -203,7 +272,19 @@ SETTINGS = {
         "gpu": EmpaEvaluation(bootstrap_draws=10_000, interval=0.95, figure_dpi=200),
         "paper": EmpaEvaluation(bootstrap_draws=10_000, interval=0.95, figure_dpi=200),
     },
-}
+    "04": {
+        "smoke": replace(
+            _RLVER, steps=2, dialogues=8, group=4, seeds=1, check_every=1,
+            curve_cards=2, final_cards=3, bootstrap_draws=200, figure_dpi=72,
+        ),
+        "laptop": _RLVER,
+        "gpu": _RLVER_GPU,
+        "paper": replace(
+            _RLVER_GPU, steps=350, reply_limit=2048, check_every=50, lora=0,
+            policy="Qwen/Qwen2.5-7B-Instruct", rate=1e-6,
+        ),
+    },
+}  # fmt: skip
 
 # The artifacts of these come from the same source at every profile: rules or released
 # numbers. What a model adds at gpu and paper names its own source.

@@ -21,17 +21,21 @@ TUNING = ROOT / "data" / "tuning"
 
 @dataclass(frozen=True)
 class Method:
-    """credit: the estimator. alone: one dialogue a scenario, as PPO needs no group.
-    epsilon_high: upper clip of the ratio; the papers' differ."""
+    """credit: the estimator. alone: one dialogue a scenario, as PPO needs no group."""
 
     credit: Credit
     alone: bool = False
-    epsilon_high: float = 0.2
 
 
+# gamma 0.85 and alpha 0.5 are MAPO's (fact sheet of MAPO, 1.3, 1.4), gamma = lambda = 1
+# RLVER's PPO's (fact sheet of RLVER, B3).
 METHODS = {
     "GRPO": Method(Credit("outcome")),
     "PPO": Method(Credit("gae", gamma=1.0, lam=1.0), alone=True),
+    "REINFORCE++": Method(Credit("reinforce_pp", gamma=0.85)),
+    "turn-only": Method(Credit("turn", gamma=0.85)),
+    "batch-only": Method(Credit("immediate")),
+    "MAPO": Method(Credit("mixed", gamma=0.85, alpha=0.5)),
 }
 # RLVER's released script: critic rate 5e-6 to the actor's 1e-6, value clip 0.5.
 CRITIC_RATE = 5.0
@@ -72,6 +76,8 @@ def make_recipe(
     user: str = "vanilla",
     rules: str = "rlver",
     reward: str = "terminal_emotion",
+    epsilon_high: float = 0.2,
+    credit: Credit | None = None,
     checks: Checks | None = None,
 ) -> Recipe:
     """The recipe of one run.
@@ -79,23 +85,26 @@ def make_recipe(
     Args:
         name: key of METHODS. rate, entropy: learning rate of AdamW and weight of the
             entropy bonus. seed: of the training. user, rules, reward: whom it trains
-            with and for what.
+            with and for what. epsilon_high: upper clip of the ratio; RLVER's script
+            0.2, MAPO's scripts 0.28. credit: instead of the method's own, for
+            ablations.
     """
     method = METHODS[name]
+    credit = credit or method.credit
     trainer = TrainerSettings(
         steps=scale.steps, learning_rate=rate, entropy_coef=entropy, seed=seed,
         dialogues=scale.dialogues, minibatches=scale.minibatches,
         group_size=1 if method.alone else scale.group,
         warmup_steps=max(1, scale.minibatches * scale.steps // 16),
-        epsilon_high=method.epsilon_high, save_every=scale.save_every,
+        epsilon_high=epsilon_high, save_every=scale.save_every,
         device=scale.device, bf16=scale.device == "cuda",
     )  # fmt: skip
     critic = None
-    if method.credit.needs_critic:
+    if credit.needs_critic:
         warmup = round(CRITIC_START * scale.steps)
         critic = CriticSettings(CRITIC_RATE * rate, warmup_steps=warmup)
     return Recipe(
-        label(name, think, user), method.credit, reward, trainer, critic, think,
+        label(name, think, user), credit, reward, trainer, critic, think,
         reply_limit=scale.reply_limit, rules=rules, user=user,
         user_model=scale.user_model, policy=scale.policy, lora=scale.lora,
         engine=scale.engine, checks=checks or Checks(),

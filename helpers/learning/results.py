@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from helpers.data.scenarios import load_cards
@@ -12,6 +13,7 @@ from helpers.learning.recipes import Recipe
 from helpers.learning.training import CURVE, check_path, check_start, read_check
 from helpers.learning.workers import DONE, run_jobs
 from helpers.sandbox.dialogue import Dialogue
+from helpers.scoring.epm import zone_distance
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,11 @@ def scores(results: Sequence[Result], user: str, step: int | None = None):
     """One row a dialogue of the checks with that user.
 
     Returns:
-        Frame with label, seed (of the training), case, intention, emotion (0..100),
-        success and failure by SAGE's thresholds, turns, tokens (a reply, mean),
-        failed (the dialogue ended in error; then the numbers are missing).
+        Frame with label, seed (of the training), case, intention; emotion (0..100),
+        success and failure by SAGE's thresholds; distance (percent of the way from P_0
+        to the zone that is behind, negative: further away) and passed (EPM's success),
+        missing without a judge; turns, tokens (a reply, mean); failed (the dialogue
+        ended in error; then the numbers are missing).
     """
     rows = []
     for result in results:
@@ -91,11 +95,23 @@ def scores(results: Sequence[Result], user: str, step: int | None = None):
 def _numbers(dialogue: Dialogue) -> dict:
     emotion = dialogue.final_emotion
     lengths = [t.completion_tokens for t in dialogue.turns if t.completion_tokens]
-    known = emotion is not None
+    known = dialogue.failure is None
+    felt = known and emotion is not None
     return {
         "emotion": emotion, "turns": len(dialogue.turns),
-        "success": emotion >= 100 if known else None,
-        "failure": emotion < 10 if known else None,
+        "success": emotion >= 100 if felt else None,
+        "failure": emotion < 10 if felt else None,
+        "distance": _distance(dialogue),
+        "passed": "epm" in dialogue.successes if dialogue.final_position else None,
         "tokens": sum(lengths) / len(lengths) if lengths else None,
         "failed": not known,
     }  # fmt: skip
+
+
+def _distance(dialogue: Dialogue) -> float | None:
+    """Percent of the starting distance to the zone that is gone at the end."""
+    if dialogue.final_position is None or dialogue.initial_position is None:
+        return None
+    ends = np.array([dialogue.initial_position, dialogue.final_position])
+    before, after = zone_distance(ends)
+    return 100 * (before - after) / before
