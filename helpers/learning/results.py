@@ -109,9 +109,10 @@ def _numbers(dialogue: Dialogue) -> dict:
 
 
 def _distance(dialogue: Dialogue) -> float | None:
-    """Percent of the starting distance to the zone that is gone at the end."""
+    """Percent of the starting distance to the zone that is gone at the end; None
+    without a judge, and for who began in the zone."""
     if dialogue.final_position is None or dialogue.initial_position is None:
         return None
     ends = np.array([dialogue.initial_position, dialogue.final_position])
     before, after = zone_distance(ends)
-    return 100 * (before - after) / before
+    return 100 * (before - after) / before if before > 0 else None
