@@ -126,6 +126,11 @@ def _check(number: int, row: Row, turns: int) -> None:
                 f"row {number} ({row.dialogue.scenario_id}): {name} has "
                 f"{len(getattr(row, name))} entries for {width} tokens of completion"
             )
+    if [turn >= 0 for turn in row.turn_ids] != [bool(m) for m in row.policy_mask]:
+        raise ValueError(
+            f"row {number} ({row.dialogue.scenario_id}): turn_ids and policy_mask "
+            "disagree on which tokens the policy sampled"
+        )
     if max(row.turn_ids, default=-1) >= turns:
         raise ValueError(
             f"row {number} ({row.dialogue.scenario_id}) has tokens of turn "

@@ -202,7 +202,8 @@ class DialogueTrainer(GRPOTrainer):
     def _gather(self, tensor: Tensor, fill: int = 0) -> Tensor:
         """The rows of all processes, in their order, padded to a common width."""
         if tensor.dim() > 1:
-            tensor = self.accelerator.pad_across_processes(tensor, 1, fill)
+            wide = self.accelerator.pad_across_processes(tensor, 1, fill)
+            tensor = wide.to(tensor.dtype)  # padding turns booleans into numbers
         return self.accelerator.gather(tensor)
 
     def _in_parts(self, function, batch: dict[str, Tensor]) -> Tensor:
@@ -261,7 +262,9 @@ class DialogueTrainer(GRPOTrainer):
             self._values(inputs), inputs["old_values"], inputs["returns"],
             inputs["tool_mask"], self.critic_settings.value_clip,
         )  # fmt: skip
-        self._log({"critic/value_loss": loss, "critic/clip_share": clipped})
+        seen = torch.stack([loss.detach(), clipped])
+        loss_of_all, clipped = self.accelerator.reduce(seen, "mean")
+        self._log({"critic/value_loss": loss_of_all, "critic/clip_share": clipped})
         return loss / self.current_gradient_accumulation_steps
 
     def _stop(self, loss: Tensor, inputs: dict[str, Tensor]) -> None:
