@@ -1,12 +1,14 @@
 """A tiny random policy, and rows of random tokens, for the trainer tests."""
 
 import random
+from dataclasses import replace
+from itertools import groupby
 
 import torch
+from reference_loop import Loop
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from helpers.learning.batches import collate, token_logps
 from helpers.learning.rows import Row
 from helpers.sandbox.dialogue import Dialogue, Failure, Turn
 
@@ -31,7 +33,13 @@ def tiny_policy(seed=0, dtype=torch.float64, layers=2, hidden=16):
         max_position_embeddings=512, tie_word_embeddings=True, pad_token_id=0,
         eos_token_id=2, bos_token_id=None,
     )  # fmt: skip
-    return Qwen2ForCausalLM(config).to(dtype)
+    model = Qwen2ForCausalLM(config)
+    # transformers' norm computes in float32 whatever the model, torch's does not.
+    for module in [*model.model.layers, model.model]:
+        for name in ("input_layernorm", "post_attention_layernorm", "norm"):
+            if hasattr(module, name):
+                setattr(module, name, torch.nn.RMSNorm(hidden, config.rms_norm_eps))
+    return model.to(dtype)
 
 
 def dialogue(scenario, seed, emotions, rewards, failed=False):
@@ -74,28 +82,63 @@ def random_row(scenario, seed, turns=None, failed=False, reply=(2, 6), user=(2, 
     return Row(prompt, ids, mask, turn_ids, [0.0] * len(ids), record)
 
 
+def packed_row(scenario, seed, turns=None, think=(1, 4)):
+    """The same dialogue with a thought before each reply that no later turn sees."""
+    plain = random_row(scenario, seed, turns)
+    rng = random.Random(f"think {scenario} {seed}")
+    start = len(plain.prompt_ids)
+    ids, mask, turn_ids = [], [], []
+    positions, segments = list(range(start)), [0] * start
+    at = start  # position of the next token of the trunk
+    for turn, group in groupby(
+        zip(plain.turn_ids, plain.completion_ids, strict=True), key=lambda pair: pair[0]
+    ):
+        visible = [word for _, word in group]
+        if turn >= 0:
+            branch = [rng.randrange(3, WORDS) for _ in range(rng.randint(*think))]
+            branch += visible
+            ids += branch
+            mask += [1] * len(branch)
+            turn_ids += [turn] * len(branch)
+            positions += range(at, at + len(branch))
+            segments += [turn + 1] * len(branch)
+        ids += visible
+        mask += [0] * len(visible)
+        turn_ids += [-1] * len(visible)
+        positions += range(at, at + len(visible))
+        segments += [0] * len(visible)
+        at += len(visible)
+    return Row(
+        plain.prompt_ids, ids, mask, turn_ids, [0.0] * len(ids), plain.dialogue,
+        positions, segments,
+    )  # fmt: skip
+
+
 def scored(rows, model):
     """The same rows with the log-probabilities that the model gives their tokens."""
-    import dataclasses
+    loop = Loop(model, lr=0.0)
+    done = []
+    for row in rows:
+        logprobs = [0.0] * len(row.completion_ids)
+        places = [i for i, m in enumerate(row.policy_mask) if m]
+        if places:
+            with torch.no_grad():
+                found = loop.of_tokens(row)[0].tolist()
+            for place, logp in zip(places, found, strict=True):
+                logprobs[place] = logp
+        done.append(replace(row, logprobs=logprobs))
+    return done
 
-    everything = torch.ones(len(rows), 99, dtype=torch.bool)
-    batch = collate(rows, everything, 0)
-    with torch.no_grad():
-        logps, _ = token_logps(model, batch, 1.0, model.dtype, WORDS)
-    return [
-        dataclasses.replace(row, logprobs=logp[: len(row.logprobs)].tolist())
-        for row, logp in zip(rows, logps, strict=True)
-    ]
 
-
-def roll_of(model, log=None, change=None):
+def roll_of(model, log=None, row=random_row, change=None):
     """A roll function: random rows of each scenario, scored by the model.
 
-    log: a list that gets the rows of each call. change: rows -> rows.
+    log: a list that gets the rows of each call. row: makes one from a scenario and a
+    seed. change: rows -> rows.
     """
 
     def roll(scenario_ids, seed):
-        rows = [random_row(s, seed + i) for i, s in enumerate(scenario_ids)]
+        rows = [row(s, seed + i) for i, s in enumerate(scenario_ids)]
         rows = scored(change(rows) if change else rows, model)
         if log is not None:
             log.append(rows)

@@ -32,25 +32,27 @@ def collate(rows: Sequence[Row], valid: Tensor, pad_id: int) -> dict[str, Tensor
     """
     for number, row in enumerate(rows):
         _check(number, row, valid.shape[1])
-    prompts = [row.prompt_ids for row in rows]
-    width = max(map(len, prompts))
-    positions = [row.positions or range(_length(row)) for row in rows]
-    batch = {
-        "prompt_ids": _left(prompts, pad_id),
-        "prompt_mask": _left([[1] * len(p) for p in prompts], 0),
-        "completion_ids": _right([row.completion_ids for row in rows], pad_id),
-        "completion_mask": _right([[1] * len(row.completion_ids) for row in rows], 0),
-        "turn_ids": _right([row.turn_ids for row in rows], -1),
-        "old_per_token_logps": _right([r.logprobs for r in rows], 0.0, torch.float64),
-        "position_ids": _across(positions, prompts, width),
-    }
-    turns = batch["turn_ids"]
+    # A dialogue that failed at its first line has no token; one keeps the softmax full.
+    prompts = [row.prompt_ids or [pad_id] for row in rows]
+    completions = [row.completion_ids for row in rows]
+    lengths = [len(p) + len(c) for p, c in zip(prompts, completions, strict=True)]
+    shifts = [max(map(len, prompts)) - len(prompt) for prompt in prompts]
+    turns = _padded([row.turn_ids for row in rows], -1)
     counts = valid.gather(1, turns.clamp(min=0)) & (turns >= 0)
-    batch["turn_ids"] = torch.where(counts, turns, -1)
-    batch["tool_mask"] = counts.long()
+    positions = [r.positions or range(n) for r, n in zip(rows, lengths, strict=True)]
+    batch = {
+        "prompt_ids": _padded(prompts, pad_id, shifts=shifts),
+        "prompt_mask": _padded([[1] * len(p) for p in prompts], 0, shifts=shifts),
+        "completion_ids": _padded(completions, pad_id),
+        "completion_mask": _padded([[1] * len(c) for c in completions], 0),
+        "turn_ids": torch.where(counts, turns, -1),
+        "tool_mask": counts.long(),
+        "old_per_token_logps": _padded([r.logprobs for r in rows], 0.0, torch.float64),
+        "position_ids": _padded(positions, 0, shifts=shifts),
+    }
     if any(row.segments is not None for row in rows):
-        segments = [row.segments or [0] * _length(row) for row in rows]
-        batch["segments"] = _across(segments, prompts, width)
+        segments = [r.segments or [0] * n for r, n in zip(rows, lengths, strict=True)]
+        batch["segments"] = _padded(segments, 0, shifts=shifts)
     return batch
 
 
@@ -61,7 +63,7 @@ def turn_table(turns: Sequence[Sequence[float | None]]) -> tuple[Tensor, Tensor]
     """
     known = [[value is not None for value in row] for row in turns]
     filled = [[value or 0.0 for value in row] for row in turns]
-    return _right(filled, 0.0, torch.float64), _right(known, False)
+    return _padded(filled, 0.0, torch.float64), _padded(known, False, torch.bool)
 
 
 def model_inputs(batch: dict[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
@@ -124,6 +126,11 @@ def _check(number: int, row: Row, turns: int) -> None:
                 f"row {number} ({row.dialogue.scenario_id}): {name} has "
                 f"{len(getattr(row, name))} entries for {width} tokens of completion"
             )
+    if [turn >= 0 for turn in row.turn_ids] != [bool(m) for m in row.policy_mask]:
+        raise ValueError(
+            f"row {number} ({row.dialogue.scenario_id}): turn_ids and policy_mask "
+            "disagree on which tokens the policy sampled"
+        )
     if max(row.turn_ids, default=-1) >= turns:
         raise ValueError(
             f"row {number} ({row.dialogue.scenario_id}) has tokens of turn "
@@ -138,24 +145,13 @@ def _check(number: int, row: Row, turns: int) -> None:
         )
 
 
-def _length(row: Row) -> int:
-    return len(row.prompt_ids) + len(row.completion_ids)
-
-
-def _right(rows, fill, dtype=None) -> Tensor:
-    """Lists of numbers, filled up on the right: (B, longest, but at least 1)."""
-    width = max(1, *map(len, rows))
-    full = [list(row) + [fill] * (width - len(row)) for row in rows]
-    return torch.tensor(full, dtype=dtype)
-
-
-def _left(rows, fill) -> Tensor:
-    width = max(map(len, rows))
-    return torch.tensor([[fill] * (width - len(row)) + list(row) for row in rows])
-
-
-def _across(rows, prompts, width) -> Tensor:
-    """Lists over prompt and completion, shifted so that all completions begin at
-    `width`: (B, L), 0 on padding."""
-    pairs = zip(rows, prompts, strict=True)
-    return _right([[0] * (width - len(p)) + list(row) for row, p in pairs], 0)
+def _padded(rows, fill, dtype=torch.long, shifts=None) -> Tensor:
+    """Lists of numbers as (B, widest, but at least 1). shifts: places left free before
+    each row, none by default."""
+    shifts = shifts or [0] * len(rows)
+    ends = [shift + len(row) for shift, row in zip(shifts, rows, strict=True)]
+    out = torch.full((len(rows), max(1, *ends)), fill, dtype=dtype)
+    table = out.numpy()  # the same memory; torch converts lists more slowly
+    for line, row, shift, end in zip(table, rows, shifts, ends, strict=True):
+        line[shift:end] = row
+    return out

@@ -159,8 +159,11 @@ def token_rewards(rewards: Tensor, valid: Tensor, turn_ids: Tensor) -> Tensor:
     last.scatter_reduce_(1, turn_ids + 1, place, "amax", include_self=False)
     last = torch.where(valid, last[:, 1:], length)
     earned = torch.where(valid, rewards, 0.0)
+    lost = (last == length) & (earned != 0)
+    if lost.any():
+        row, turn = lost.nonzero()[0].tolist()
+        raise ValueError(
+            f"row {row}: turn {turn + 1} has a reward but no token of the policy"
+        )
     out = rewards.new_zeros(len(rewards), length + 1).scatter_add(1, last, earned)
-    if out[:, length].any():
-        row = int(out[:, length].nonzero()[0])
-        raise ValueError(f"row {row}: a turn has a reward but no token of the policy")
     return out[:, :length]

@@ -8,6 +8,7 @@ loaded.
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from helpers.learning.credit import Credit
 
@@ -27,7 +28,7 @@ class TrainerSettings:
     loss_type: TRL's name. "bnpo" is the mean over the policy's tokens of a micro-batch,
         the token mean of the papers' code; a long reply weighs more than a short one.
     temperature: of the sampling, by which the logits are divided here too.
-    save_every: steps between checkpoints, None = never; two are kept.
+    save_every: steps between checkpoints, None = never; the last two are kept.
     device: "cpu" or "cuda". bf16: autocast. gradient_checkpointing: less memory.
     """
 
@@ -55,9 +56,13 @@ class TrainerSettings:
     gradient_checkpointing: bool = False
 
     def __post_init__(self):
-        for name in ("steps", "dialogues", "group_size", "minibatches"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)}: give 1 or more")
+        for name, least in (
+            ("steps", 1), ("dialogues", 2), ("group_size", 1), ("minibatches", 1),
+        ):  # fmt: skip
+            if getattr(self, name) < least:
+                raise ValueError(
+                    f"{name} = {getattr(self, name)}: give {least} or more"
+                )
         _divides("dialogues", self.dialogues, "group_size", self.group_size)
         _divides("dialogues", self.dialogues, "minibatches", self.minibatches)
         minibatch = self.dialogues // self.minibatches
@@ -68,6 +73,46 @@ class TrainerSettings:
 
     def describe(self) -> dict:
         return asdict(self)
+
+    def grpo(self, output: Path, processes: int) -> dict:
+        """The same under the names of TRL's GRPOConfig, for one of the processes."""
+        rows = self.dialogues // self.minibatches // processes
+        micro = self.micro_batch or rows
+        return {
+            "output_dir": str(output),
+            "seed": self.seed,
+            "max_steps": self.steps * self.minibatches,
+            "per_device_train_batch_size": micro,
+            "gradient_accumulation_steps": rows // micro,
+            "steps_per_generation": self.minibatches * (rows // micro),
+            "num_generations": self.dialogues,  # TRL refuses 1; the trainer corrects it
+            "shuffle_dataset": False,
+            "remove_unused_columns": False,
+            "learning_rate": self.learning_rate,
+            "lr_scheduler_type": self.schedule,
+            "warmup_steps": self.warmup_steps * self.minibatches,
+            "weight_decay": self.weight_decay,
+            "max_grad_norm": self.max_grad_norm,
+            "epsilon": self.epsilon_low,
+            "epsilon_high": self.epsilon_high,
+            "delta": self.delta,
+            "beta": self.beta,
+            "entropy_coef": self.entropy_coef,
+            "loss_type": self.loss_type,
+            "temperature": self.temperature,
+            "use_cpu": self.device == "cpu",
+            "bf16": self.bf16,
+            "gradient_checkpointing": self.gradient_checkpointing,
+            "dataloader_pin_memory": self.device != "cpu",
+            "ddp_find_unused_parameters": False,
+            "save_strategy": "no" if self.save_every is None else "steps",
+            "save_steps": (self.save_every or 1) * self.minibatches,
+            "save_total_limit": 2,
+            "logging_steps": self.minibatches,
+            "logging_nan_inf_filter": False,
+            "report_to": "none",
+            "disable_tqdm": True,
+        }
 
 
 def check_sizes(settings: TrainerSettings, credit: Credit, processes: int = 1) -> None:

@@ -28,6 +28,7 @@ import torch
 from datasets import Dataset
 from torch import Tensor
 from transformers import PrinterCallback, TrainerCallback
+from transformers.utils.logging import disable_progress_bar
 from trl import GRPOConfig, GRPOTrainer
 from trl.trainer.utils import use_adapter
 
@@ -35,11 +36,7 @@ from helpers.agents.roles import stream
 from helpers.learning.batches import collate, token_logps, turn_table
 from helpers.learning.clock import Clock
 from helpers.learning.credit import Credit
-from helpers.learning.critic import (
-    Critic,
-    CriticSettings,
-    value_loss,
-)
+from helpers.learning.critic import Critic, CriticSettings, value_loss
 from helpers.learning.metrics import dialogue_metrics, facts
 from helpers.learning.rewards import Reward
 from helpers.learning.rows import Row
@@ -87,23 +84,17 @@ class DialogueTrainer(GRPOTrainer):
         """
         if credit.needs_critic != (critic is not None):
             raise ValueError(
-                f"the estimator {credit.estimator!r} and "
-                f"{'a' if critic else 'no'} critic do not fit: "
+                f"the estimator {credit.estimator!r} was given "
+                f"{'a' if critic else 'no'} critic: "
                 '"gae" needs critic settings, all others take none'
             )
-        config = _config(settings, output)
-        check_sizes(settings, credit, config.world_size)
-        self.roll, self.reward, self.credit, self.settings = (
-            roll,
-            reward,
-            credit,
-            settings,
-        )
+        processes = int(os.environ.get("WORLD_SIZE", "1"))  # as every launcher sets it
+        check_sizes(settings, credit, processes)
         groups = plan(scenario_ids, settings)
         super().__init__(
             model=model,
             reward_funcs=_unused,
-            args=config,
+            args=_config(settings, output, processes),
             train_dataset=Dataset.from_dict(
                 {"prompt": groups, "group": list(range(len(groups)))}
             ),
@@ -112,6 +103,9 @@ class DialogueTrainer(GRPOTrainer):
         )
         self.num_generations = settings.group_size  # read when the sampler is made
         self.remove_callback(PrinterCallback)
+        self.settings, self.credit, self.roll, self.reward = (
+            settings, credit, roll, reward,
+        )  # fmt: skip
         self.clock = Clock(self.accelerator.device.type == "cuda")
         for name, phase in (("backward", "backward"), ("clip_grad_norm_", "optimiser")):
             function = getattr(self.accelerator, name)
@@ -145,6 +139,7 @@ class DialogueTrainer(GRPOTrainer):
         checkpoint = last_checkpoint(self.args.output_dir) if resume else None
         if checkpoint is not None and self.critic is not None:
             self.critic.load(checkpoint)
+        disable_progress_bar()  # of writing a checkpoint
         self.train(resume_from_checkpoint=checkpoint and str(checkpoint))
         return self.curve
 
@@ -178,31 +173,38 @@ class DialogueTrainer(GRPOTrainer):
             name: x.to(device, number if x.is_floating_point() else x.dtype)
             for name, x in batch.items()
         }
-        mine = {
-            "rewards": rewards.to(device), "valid": valid.to(device),
-            "group_ids": batch["group_ids"], "turn_ids": batch["turn_ids"],
-            "facts": facts(rows).to(device),
-        }  # fmt: skip
+        everyone = {
+            "rewards": self._gather(rewards.to(device)),
+            "valid": self._gather(valid.to(device)),
+            "group_ids": self._gather(batch["group_ids"]),
+            "turn_ids": self._gather(batch["turn_ids"], fill=-1),
+        }
+        if not everyone["valid"].any():
+            raise RuntimeError(_nothing_judged(rows, self.generation))
         if self.critic is not None:
             batch["old_values"] = self._in_parts(self._values, batch)
-            mine["values"] = batch["old_values"]
+            everyone["values"] = self._gather(batch["old_values"])
         if self.beta:
             with self._start_of_training() as model:
                 logps = self._in_parts(lambda part: self._logps(model, part)[0], batch)
             batch["ref_per_token_logps"] = logps
-        everyone = {name: self._gather(name, x) for name, x in mine.items()}
-        about = everyone.pop("facts")
-        if not everyone["valid"].any():
-            raise RuntimeError(_nothing_judged(rows, self.generation))
         given = self.credit(**everyone)
+        about = self._gather(facts(rows).to(device))
         self._log(dialogue_metrics(about, everyone, given, self.credit.gamma))
         width = batch["turn_ids"].shape[1]
-        here = slice(rank * len(rows), (rank + 1) * len(rows)), slice(width)
-        batch["advantages"] = given.advantages[here].to(number)
+        mine = slice(rank * len(rows), (rank + 1) * len(rows)), slice(width)
+        batch["advantages"] = given.advantages[mine].to(number)
         if given.returns is not None:
-            batch["returns"] = given.returns[here].to(number)
+            batch["returns"] = given.returns[mine].to(number)
         batch["num_items_in_batch"] = (everyone["turn_ids"] >= 0).sum()
         return batch
+
+    def _gather(self, tensor: Tensor, fill: int = 0) -> Tensor:
+        """The rows of all processes, in their order, padded to a common width."""
+        if tensor.dim() > 1:
+            wide = self.accelerator.pad_across_processes(tensor, 1, fill)
+            tensor = wide.to(tensor.dtype)  # padding turns booleans into numbers
+        return self.accelerator.gather(tensor)
 
     def _in_parts(self, function, batch: dict[str, Tensor]) -> Tensor:
         """A function of a batch, without gradient, on as many rows as a forward pass
@@ -215,13 +217,6 @@ class DialogueTrainer(GRPOTrainer):
                     for i in range(0, len(batch["turn_ids"]), size)
                 ]
             )
-
-    def _gather(self, name: str, tensor: Tensor) -> Tensor:
-        """The rows of all processes, in their order, padded to a common width."""
-        if tensor.dim() > 1:
-            fill = -1 if name == "turn_ids" else 0
-            tensor = self.accelerator.pad_across_processes(tensor, 1, fill)
-        return self.accelerator.gather(tensor)
 
     @contextmanager
     def _start_of_training(self):
@@ -267,7 +262,9 @@ class DialogueTrainer(GRPOTrainer):
             self._values(inputs), inputs["old_values"], inputs["returns"],
             inputs["tool_mask"], self.critic_settings.value_clip,
         )  # fmt: skip
-        self._log({"critic/value_loss": loss, "critic/clip_share": clipped})
+        seen = torch.stack([loss.detach(), clipped])
+        loss_of_all, clipped = self.accelerator.reduce(seen, "mean")
+        self._log({"critic/value_loss": loss_of_all, "critic/clip_share": clipped})
         return loss / self.current_gradient_accumulation_steps
 
     def _stop(self, loss: Tensor, inputs: dict[str, Tensor]) -> None:
@@ -333,47 +330,15 @@ class _Housekeeping(TrainerCallback):
         trainer.clock.lap()  # writing is no part of a step
 
 
-def _config(settings: TrainerSettings, output: Path) -> GRPOConfig:
-    """TRL's settings. Fields that it would use for rewards or sampling stay unused."""
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    rows = settings.dialogues // settings.minibatches // processes
-    micro = settings.micro_batch or rows
-    saves = settings.save_every
-    return GRPOConfig(
-        output_dir=str(output),
-        max_steps=settings.steps * settings.minibatches,
-        per_device_train_batch_size=micro,
-        gradient_accumulation_steps=rows // micro,
-        steps_per_generation=settings.minibatches * (rows // micro),
-        num_generations=settings.dialogues,  # TRL refuses 1; see `num_generations`
-        shuffle_dataset=False,
-        remove_unused_columns=False,
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type=settings.schedule,
-        warmup_steps=settings.warmup_steps * settings.minibatches,
-        weight_decay=settings.weight_decay,
-        max_grad_norm=settings.max_grad_norm,
-        epsilon=settings.epsilon_low,
-        epsilon_high=settings.epsilon_high,
-        delta=settings.delta,
-        beta=settings.beta,
-        entropy_coef=settings.entropy_coef,
-        loss_type=settings.loss_type,
-        temperature=settings.temperature,
-        seed=settings.seed,
-        use_cpu=settings.device == "cpu",
-        bf16=settings.bf16,
-        gradient_checkpointing=settings.gradient_checkpointing,
-        dataloader_pin_memory=settings.device != "cpu",
-        ddp_find_unused_parameters=False,
-        save_strategy="steps" if saves else "no",
-        save_steps=(saves or 1) * settings.minibatches,
-        save_total_limit=2,
-        logging_steps=settings.minibatches,
-        logging_nan_inf_filter=False,
-        report_to="none",
-        disable_tqdm=True,
-    )
+def _config(settings: TrainerSettings, output: Path, processes: int) -> GRPOConfig:
+    config = GRPOConfig(**settings.grpo(output, processes))
+    if (config.world_size, config.device.type) != (processes, settings.device):
+        raise ValueError(
+            f"{processes} processes on {settings.device} were asked for, there are "
+            f"{config.world_size} on {config.device.type}: start them with torchrun "
+            "and set `device` to what the machine has"
+        )
+    return config
 
 
 def _unused(**_):
