@@ -63,11 +63,8 @@ def steadiness(
     own = board.set_index("label")
     for steady, other in compared:
         gap = own.loc[other, "seed sd"] - own.loc[steady, "seed sd"]
-        text = (
-            f"{steady} over {other}, deviation over seeds "
-            f"{format_number(own.loc[steady, 'seed sd'], 1)} against "
-            f"{format_number(own.loc[other, 'seed sd'], 1)}"
-        )
+        sizes = (format_number(own.loc[name, "seed sd"], 1) for name in (other, steady))
+        text = f"{steady} over {other} (deviation over seeds {' less '.join(sizes)})"
         n = int(own.loc[[steady, other], "n"].sum())
         found = (gap, np.nan, np.nan)
         rows.append((STEADY, text, "points", *found, n, pd.NA, verdict(*found)))
@@ -99,7 +96,11 @@ def findings(board: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
 def _sentence(claim: str, rows: pd.DataFrame) -> str:
     shown = int((rows["verdict"] == AS_SAID).sum())
     tested = int((rows["verdict"] != BARE).sum())
-    head = f"shows in {shown} of {tested} comparisons" if tested else "not tested"
+    if tested:
+        head = f"shows in {shown} of {tested} comparisons"
+    else:
+        along = int((rows["difference"] > 0).sum())
+        head = f"neither shown nor refuted, along the claim in {along} of {len(rows)}"
     parts = []
     for kind, words in SAID.items():
         found = [_number(row) for row in rows[rows["verdict"] == kind].itertuples()]
