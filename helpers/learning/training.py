@@ -181,16 +181,14 @@ class _Watch(TrainerCallback):
             raise Orphaned(1)
         if state.global_step % settings.minibatches:
             return
-        step, checks = state.global_step // settings.minibatches, run.recipe.checks
-        if step % checks.every == 0 and step < settings.steps:
-            run.check(step, checks.users[:1], checks.curve_cards)
-        emotion = (
-            run.trainer.curve[-1].get("dialogue/final_emotion")
-            if run.trainer.curve
-            else None
-        )
+        step = state.global_step // settings.minibatches
+        if step % run.recipe.checks.every == 0 and step < settings.steps:
+            run.check(step)
         note = f"step {step}/{settings.steps}"
-        run.tell(step, note if emotion is None else f"{note}, emotion {emotion:.0f}")
+        for entry in run.trainer.curve[-1:]:  # of the step before: logs come later
+            if entry["dialogue/final_emotion"] is not None:
+                note += f", final emotion {entry['dialogue/final_emotion']:.0f}"
+        run.tell(step, note)
 
 
 def main() -> None:
