@@ -45,16 +45,17 @@ class Loop:
         a sampled token. policy: False while the critic warms up."""
         tokens = sum(map(len, advantages))
         loss = doubles([0.0]).sum()
-        for i, row in enumerate(rows):
+        for i, row in enumerate(rows if policy else []):
             loss = loss - self.gain(row, doubles(advantages[i])).sum() / tokens
-        loss = loss if policy else 0.0 * loss
         for i, row in enumerate(rows if self.critic else []):
             target, before = doubles(returns[i]), doubles(old_values[i])
             loss = loss + self.error(row, target, before).sum() / tokens
         for optimizer in self.optimizers:
             optimizer.zero_grad()
         loss.backward()
-        self.gradients.append([p.grad.clone() for part in self.parts for p in part])
+        grads = [p.grad for part in self.parts for p in part]
+        every = zip(grads, sum(self.parts, []), strict=True)
+        self.gradients.append([g.clone() if g is not None else 0 * p for g, p in every])
         for parameters, optimizer in zip(self.parts, self.optimizers, strict=True):
             torch.nn.utils.clip_grad_norm_(parameters, self.max_norm)
             optimizer.step()
