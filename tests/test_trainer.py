@@ -2,12 +2,13 @@
 
 import inspect
 import math
-import os
 import re
 
 import pytest
 import torch
 import trl
+from huggingface_hub import constants
+from huggingface_hub.utils import _telemetry
 from naive_credit import gae, mixed, outcome, whitened
 from reference_loop import Loop
 from trainer_fakes import (
@@ -584,5 +585,12 @@ def test_contract_transformers_asks_the_callbacks_around_the_update():
     )
 
 
-def test_no_telemetry():
-    assert os.environ["HF_HUB_OFFLINE"] == os.environ["HF_HUB_DISABLE_TELEMETRY"] == "1"
+def test_no_telemetry(tmp_path, monkeypatch):
+    sent = []
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(
+        _telemetry, "_TELEMETRY_QUEUE", type("Q", (), {"put": sent.append})
+    )
+    build(tmp_path)
+    assert sent == []

@@ -21,11 +21,9 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")  # or constructing a trainer reports to TRL
-os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-
 import torch
 from datasets import Dataset
+from huggingface_hub import constants
 from torch import Tensor
 from transformers import PrinterCallback, TrainerCallback
 from transformers.utils.logging import disable_progress_bar
@@ -44,6 +42,10 @@ from helpers.learning.settings import TrainerSettings, check_sizes, plan
 
 Roll = Callable[[Sequence[str], int], list[Row]]
 COMPLETE = "complete"  # the last file of a checkpoint
+
+# Else TRL reports each trainer that is made. The environment variable of this name is
+# read when huggingface_hub is imported, which may have been long ago.
+constants.HF_HUB_DISABLE_TELEMETRY = True
 
 
 def last_checkpoint(folder: Path) -> Path | None:
