@@ -62,6 +62,8 @@ def learning_curves(points: pd.DataFrame):
     axes[1][0].set_ylim(bottom=0)
     for row, unit in ((0, EMOTION), (1, "tokens a reply"), (2, EMOTION)):
         axes[row][0].set_ylabel(unit)
+    figure.suptitle("line: mean of seeds; band: lowest to highest; ring: start",
+                    fontsize=8)  # fmt: skip
     _legend(figure, points)
     return figure, points
 
@@ -144,10 +146,11 @@ def cognition_paths(points: pd.DataFrame):
         ax, path = axes[0][column], points[points["label"] == label].sort_values("step")
         ax.plot(path["x"], path["y"], f"{mark}{line}", color=colour, ms=3.5, lw=0.9)
         there = path.dropna(subset=["x", "y"])
-        for at, shape, fill in ((there[:1], "o", "none"), (there[-1:], "*", colour)):
+        ends = ((there[:1], "o", "none", -9), (there[-1:], "*", colour, 3))
+        for at, shape, fill, below in ends:
             for step, x, y in at[["step", "x", "y"]].to_numpy():
                 ax.plot(x, y, shape, ms=9, mfc=fill, mec=look.BLACK)
-                ax.annotate(f"{step:.0f}", (x, y), (6, -9), fontsize=7,
+                ax.annotate(f"{step:.0f}", (x, y), (7, below), fontsize=7,
                             textcoords="offset points")  # fmt: skip
         ax.axhline(0, color=look.BLACK, lw=0.7)
         ax.axvline(0, color=look.BLACK, lw=0.7)
@@ -224,7 +227,10 @@ def diagnostics(points: pd.DataFrame, names: Mapping[str, str] = LOGGED):
         ax.set_xlabel("step")
     for ax in axes[len(names) :]:
         ax.axis("off")
-    figure.suptitle(f"{DEMO}, running mean of {SMOOTH} steps", fontsize=8)
+    figure.suptitle(
+        f"{DEMO}; running mean of {SMOOTH} steps; band: lowest to highest of the seeds",
+        fontsize=8,
+    )
     _legend(figure, points)
     return figure, points
 
