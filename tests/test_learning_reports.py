@@ -328,7 +328,8 @@ def test_a_label_looks_the_same_everywhere():
 def test_learning_curves_draw_means_and_ranges(runs):
     points = measured.curve_points(printed_runs(runs))
     figure, data = drawn.learning_curves(points)
-    assert len(data) == 4 * 2 * 3
+    assert len(data[data["source"] == drawn.DEMO]) == 4 * 2 * 3
+    assert len(data[data["source"] == "printed"]) == 2 * 9 + 2 * 8
     ax = figure.axes[0]
     assert ax.get_title() == "PPO, offline demo"
     by_step = points[points["label"] == "PPO"].groupby("step")["emotion"]
@@ -345,7 +346,9 @@ def test_an_unused_strategy_is_a_gap_and_not_zero(runs):
     points = measured.strategy_points(printed_runs(runs))
     gone = (points["group"] == "Praise") & (points["label"] == "PPO")
     points.loc[gone & (points["step"] == 20), ["change", "n"]] = (np.nan, 0)
-    figure, _ = drawn.strategy_contribution(points)
+    figure, data = drawn.strategy_contribution(points)
+    said_there = data[data["source"] == "printed"]
+    assert said_there["change"].tolist() == [4.09, -4.0]
     ax = figure.axes[0]
     assert ax.get_title() == "Praise"
     colour, _, _ = look_of("PPO")
@@ -398,6 +401,24 @@ def test_diagnostics_leave_out_what_a_method_does_not_log(runs):
     part = points[points["label"] == list(CARE)[-1]]
     smooth = part.groupby("seed")["reward"].rolling(drawn.SMOOTH, min_periods=1).mean()
     assert reward[-1] == pytest.approx(smooth.groupby("seed").last().mean())
+
+
+def test_one_seed_and_two_steps_are_enough(tmp_path, starts):
+    few = [fake_run(tmp_path, label, steps=2) for label in ("PPO", "GRPO")]
+    board = tables.board(few, starts, "vanilla", rng=rng(), **HOW)
+    assert board["seed sd"].isna().all() and board["gain"].notna().sum() == 2
+    steady = said.steadiness(board, [("GRPO", "PPO")])
+    assert "GRPO is steadier than PPO: nothing to judge by." in " ".join(
+        said.findings(board, steady)
+    )
+    points = measured.curve_points(few)
+    assert points["step"].tolist() == [0, 2] * 2
+    drawn.learning_curves(points)
+    drawn.cognition_paths(measured.place_points(few))
+    drawn.strategy_contribution(measured.strategy_points(few))
+    figure, _ = drawn.diagnostics(measured.log_points(few, list(drawn.LOGGED)))
+    ticks = figure.axes[0].get_xticks()
+    assert (ticks == ticks.round()).all()
 
 
 # --- case study -----------------------------------------------------------------------
