@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from helpers.agents.calibration import GROUPS
 from helpers.data.published import load
@@ -43,6 +44,7 @@ def learning_curves(points: pd.DataFrame):
     Args:
         points: of `curve_points`, with runs of PPO and of GRPO.
     """
+    printed = []
     heights = {"height_ratios": [1.15, 0.9, 1.15]}
     figure, axes = look.grid(3, 2, 6.3, gridspec_kw=heights, sharey="row")
     for column, algorithm in enumerate(("PPO", "GRPO")):
@@ -54,16 +56,19 @@ def learning_curves(points: pd.DataFrame):
                 first = runs[runs["step"] == 0][name].mean()
                 ax.axhline(first, color=look_of(label)[0], ls=":", lw=0.9)
                 ax.plot(0, first, "o", mfc="none", mec=look.BLACK, ms=8, zorder=5)
-            ax.set_xlabel("step")
+            _steps(ax)
         emotion.set_title(f"{algorithm}, {DEMO}")
-        draw_printed_curves(said, algorithm)
+        drawn = draw_printed_curves(said, algorithm)
+        printed.append(drawn.rename(columns={"run": "label"}))
         said.set_ylabel("")
     axes[0][0].set_ylim(0, 100)
     axes[1][0].set_ylim(bottom=0)
     for row, unit in ((0, EMOTION), (1, "tokens a reply"), (2, EMOTION)):
         axes[row][0].set_ylabel(unit)
+    figure.suptitle("line: mean of seeds; band: lowest to highest; ring: start",
+                    fontsize=8)  # fmt: skip
     _legend(figure, points)
-    return figure, points
+    return figure, _beside(points, *printed)
 
 
 def strategy_frequency(points: pd.DataFrame):
@@ -72,10 +77,10 @@ def strategy_frequency(points: pd.DataFrame):
     Args:
         points: of `strategy_points`.
     """
-    figure, axes = _by_group(points, "count", "uses a dialogue")
+    figure, axes, said = _by_group(points, "count", "uses a dialogue")
     for ax in axes:
         ax.set_ylim(0, max(1.0, 1.08 * _groups(points)["count"].max()))
-    return figure, points
+    return figure, _beside(points, said)
 
 
 def strategy_contribution(points: pd.DataFrame):
@@ -85,11 +90,11 @@ def strategy_contribution(points: pd.DataFrame):
     Args:
         points: of `strategy_points`.
     """
-    figure, axes = _by_group(points, "change", "change of emotion (points)")
+    figure, axes, said = _by_group(points, "change", "change of emotion (points)")
     for ax in axes:
         ax.axhline(0, color=look.BLACK, lw=0.7)
         ax.set_ylim(-10.5, 10.5)
-    return figure, points
+    return figure, _beside(points, said)
 
 
 def _by_group(points: pd.DataFrame, column: str, unit: str):
@@ -107,7 +112,7 @@ def _by_group(points: pd.DataFrame, column: str, unit: str):
                 ax.plot(dots["step"], dots[column], mark, mec=colour, mfc=fill, ms=4,
                         ls="none")  # fmt: skip
         ax.set_title(group)
-        ax.set_xlabel("step")
+        _steps(ax)
         ax.tick_params(labelbottom=True)
     for row in panels:
         row[0].set_ylabel(unit)
@@ -119,10 +124,14 @@ def _by_group(points: pd.DataFrame, column: str, unit: str):
         f"{row}:\n   {column} {value:g}"
         for row, column, value in said[["row", "column", "value"]].to_numpy()
     )
-    note.text(0, 1, f"All panels: {DEMO}.\nPrinted (7B policy, {item}):\n{text}",
+    how = f"All panels: {DEMO}.\n"
+    if column == "change":
+        how += f"Open: fewer than {FEW} uses.\nUnused: a gap.\n"
+    note.text(0, 1, f"{how}Printed (7B policy, {item}):\n{text}",
               va="top", fontsize=7, transform=note.transAxes)  # fmt: skip
     _legend(figure, points)
-    return figure, axes[: len(GROUPS)]
+    said = said.rename(columns={"row": "label", "column": "group", "value": column})
+    return figure, axes[: len(GROUPS)], said[["label", "group", column, "note"]]
 
 
 def _groups(points: pd.DataFrame) -> pd.DataFrame:
@@ -137,6 +146,7 @@ def cognition_paths(points: pd.DataFrame):
     Args:
         points: of `place_points`, at most one label a printed run.
     """
+    printed = []
     labels = list(points["label"].unique())
     figure, axes = look.grid(2, len(labels), 5.0, width=9.5)
     for column, label in enumerate(labels):
@@ -144,21 +154,23 @@ def cognition_paths(points: pd.DataFrame):
         ax, path = axes[0][column], points[points["label"] == label].sort_values("step")
         ax.plot(path["x"], path["y"], f"{mark}{line}", color=colour, ms=3.5, lw=0.9)
         there = path.dropna(subset=["x", "y"])
-        for at, shape, fill in ((there[:1], "o", "none"), (there[-1:], "*", colour)):
+        ends = ((there[:1], "o", "none", -9), (there[-1:], "*", colour, 3))
+        for at, shape, fill, below in ends:
             for step, x, y in at[["step", "x", "y"]].to_numpy():
                 ax.plot(x, y, shape, ms=9, mfc=fill, mec=look.BLACK)
-                ax.annotate(f"{step:.0f}", (x, y), (6, -9), fontsize=7,
+                ax.annotate(f"{step:.0f}", (x, y), (7, below), fontsize=7,
                             textcoords="offset points")  # fmt: skip
         ax.axhline(0, color=look.BLACK, lw=0.7)
         ax.axvline(0, color=look.BLACK, lw=0.7)
         ax.set(xlim=(-5, 5), ylim=(-5, 5), aspect="equal", xticks=range(-5, 6, 5),
                yticks=range(-5, 6, 5), xlabel="structured to creative")  # fmt: skip
         ax.set_title(f"{label}\n{DEMO}")
-        draw_printed_cells(axes[1][column], variant(label))
+        cells = draw_printed_cells(axes[1][column], variant(label))
+        printed.append(cells.rename(columns={"run": "label"}))
         axes[1][column].set_ylabel("")
     axes[0][0].set_ylabel("solution to empathy")
     axes[1][0].set_ylabel("solution to empathy")
-    return figure, points
+    return figure, _beside(points, *printed)
 
 
 def capabilities(points: pd.DataFrame):
@@ -221,12 +233,26 @@ def diagnostics(points: pd.DataFrame, names: Mapping[str, str] = LOGGED):
             if part[name].notna().any():
                 _band(ax, label, part, name, dots=False)
         ax.set_title(unit)
-        ax.set_xlabel("step")
+        _steps(ax)
     for ax in axes[len(names) :]:
         ax.axis("off")
-    figure.suptitle(f"{DEMO}, running mean of {SMOOTH} steps", fontsize=8)
+    figure.suptitle(
+        f"{DEMO}; running mean of {SMOOTH} steps; band: lowest to highest of the seeds",
+        fontsize=8,
+    )
     _legend(figure, points)
     return figure, points
+
+
+def _steps(ax) -> None:
+    ax.set_xlabel("step")
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+
+
+def _beside(points: pd.DataFrame, *said: pd.DataFrame) -> pd.DataFrame:
+    """What is drawn, own and printed, told apart by `source`."""
+    printed = [part.assign(source="printed") for part in said]
+    return pd.concat([points.assign(source=DEMO), *printed], ignore_index=True)
 
 
 def _legend(figure, points: pd.DataFrame) -> None:

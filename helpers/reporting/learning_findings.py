@@ -98,6 +98,8 @@ def _sentence(claim: str, rows: pd.DataFrame) -> str:
     tested = int((rows["verdict"] != BARE).sum())
     if tested:
         head = f"shows in {shown} of {tested} comparisons"
+    elif rows["difference"].isna().all():
+        head = "nothing to judge by"
     else:
         along = int((rows["difference"] > 0).sum())
         head = f"neither shown nor refuted, along the claim in {along} of {len(rows)}"

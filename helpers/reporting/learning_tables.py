@@ -71,12 +71,11 @@ def board(
     Raises:
         ValueError: a mode without a start or with two, or a run given twice.
     """
+    own = {start.recipe.think: start.label for start in starts}
+    if len(own) < len(starts):
+        raise ValueError("two starts of one mode: give one that thinks, one that not")
     frame = _scores([*starts, *results], user)
-    base = {}
-    for start in starts:
-        if start.recipe.think in base:
-            raise ValueError(f"two starts of one mode: {start.label!r} is the second")
-        base[start.recipe.think] = by_case(frame[frame["label"] == start.label])
+    base = {think: by_case(frame[frame["label"] == own[think]]) for think in own}
     modes = {r.label: r.recipe.think for r in results}
     if lost := [label for label, think in modes.items() if think not in base]:
         raise ValueError(f"{lost[0]!r} has no start that thinks as it does")
