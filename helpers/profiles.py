@@ -165,7 +165,7 @@ class Rlver:
         "what fits the time; every run of a profile has the same number",
     )
     dialogues: int = _setting(
-        "32", "RLVER App. B.3", "64 keep the tiny policy's gradient steady"
+        "32", "RLVER App. B.3", "as in the paper; the same number for every method"
     )
     group: int = _setting(
         "GRPO 4, PPO 1", "RLVER App. B.3", "GRPO only; PPO has 1 as in the paper"
@@ -212,13 +212,13 @@ class Rlver:
 
 
 _RLVER = Rlver(
-    steps=40, dialogues=64, group=8, reply_limit=40, seeds=3, check_every=10,
+    steps=24, dialogues=32, group=4, reply_limit=40, seeds=3, check_every=6,
     curve_cards=30, final_cards=100, policy="tiny", lora=0, engine="decoder",
     user_model="", device="cpu", rate=0.0, entropy=0.0, bootstrap_draws=2000,
     interval=0.95, figure_dpi=150,
 )  # fmt: skip
 _RLVER_GPU = replace(
-    _RLVER, steps=100, dialogues=32, group=4, reply_limit=512, seeds=1,
+    _RLVER, steps=100, reply_limit=512, seeds=1,
     policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16, engine="transformers",
     user_model="deepseek-chat", device="cuda", rate=1e-5, entropy=0.001,
     bootstrap_draws=10_000, figure_dpi=200,

@@ -53,9 +53,9 @@ class Scale:
     """
 
     steps: int
-    dialogues: int = 64
-    group: int = 8
-    minibatches: int = 2
+    dialogues: int = 32
+    group: int = 4
+    minibatches: int = 1
     reply_limit: int = 40
     save_every: int = 20
     policy: str = "tiny"
@@ -95,7 +95,7 @@ def make_recipe(
         steps=scale.steps, learning_rate=rate, entropy_coef=entropy, seed=seed,
         dialogues=scale.dialogues, minibatches=scale.minibatches,
         group_size=1 if method.alone else scale.group,
-        warmup_steps=max(1, scale.minibatches * scale.steps // 16),
+        warmup_steps=max(1, scale.minibatches * scale.steps // 12),
         epsilon_high=epsilon_high, save_every=scale.save_every,
         device=scale.device, bf16=scale.device == "cuda",
     )  # fmt: skip

@@ -21,7 +21,7 @@ from helpers.learning.results import Result, scores, train
 from helpers.paths import RUNS
 
 SEED = 100  # of the tuning runs only
-CHECKS = Checks(split="tune", every=1000, curve_cards=1, final_cards=60,
+CHECKS = Checks(split="tune", every=1000, curve_cards=1, final_cards=40,
                 users=("vanilla",))  # fmt: skip
 
 
@@ -43,8 +43,7 @@ class Family:
 
 FAMILIES = {
     "rlver": Family(
-        ("GRPO", "PPO"), (False, True), (3e-4, 6e-4, 1.2e-3), (0.0, 0.02),
-        Scale(steps=30),
+        ("GRPO", "PPO"), (False, True), (6e-4, 1.2e-3), (0.0, 0.01), Scale(steps=20),
     ),
 }  # fmt: skip
 
