@@ -183,7 +183,8 @@ class _Watch(TrainerCallback):
             return
         step = state.global_step // settings.minibatches
         if step % run.recipe.checks.every == 0 and step < settings.steps:
-            run.check(step)
+            with run.trainer.clock("check"):
+                run.check(step)
         note = f"step {step}/{settings.steps}"
         for entry in run.trainer.curve[-1:]:  # of the step before: logs come later
             if entry["dialogue/final_emotion"] is not None:
