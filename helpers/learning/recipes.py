@@ -2,8 +2,8 @@
 
 The hash names the folder of the run, so that no run is repeated and none is taken for
 another: it covers the settings, the weights of the start, the cards, the rules of the
-scripted world and the code of the training core. The label is for people and is not
-part of it.
+scripted world, for a policy that speaks English the cues by which it is read, and the
+code of the training core. The label is for people and is not part of it.
 """
 
 import hashlib
@@ -122,10 +122,12 @@ class Recipe:
 def _sources(policy: str, split: str) -> dict[str, str]:
     """Hashes of what a run depends on beside its settings."""
     here = Path(__file__).parent
+    agents = here.parent / "agents"
     files = {
         "core": [here / f"{name}.py" for name in CORE],
         "cards": [split_path("train"), split_path(split)],
         "start": [POLICY / "model.safetensors"] if policy == "tiny" else [],
+        "reader": [] if policy == "tiny" else sorted(agents.glob("free_text*.py")),
     }
     digests = {
         name: hashlib.sha256(b"".join(p.read_bytes() for p in paths)).hexdigest()[:16]

@@ -19,6 +19,8 @@ from pathlib import Path
 import torch
 from transformers import TrainerCallback
 
+from helpers.agents.clauses import read_clauses
+from helpers.agents.free_text import read_free_text
 from helpers.agents.templates import render
 from helpers.data.scenarios import Scenario, load_cards
 from helpers.files import write_atomically
@@ -63,6 +65,13 @@ def talk_settings(recipe: Recipe, together: int = 1) -> TalkSettings:
     return TalkSettings(system, recipe.reply_limit, recipe.history, together)
 
 
+def meet(recipe: Recipe, rules: str, user: str, folder: Path) -> World:
+    """The world of a run. Users by rule read the tiny policy by the closed grammar that
+    it speaks, and a model that speaks English by its cues."""
+    reader = read_clauses if recipe.policy == "tiny" else read_free_text
+    return make_world(rules, user, recipe.user_model, folder / "client", reader)
+
+
 def make_engine(recipe: Recipe, model, chat: ChatFormat) -> Engine:
     """An engine on the weights as they are now."""
     if recipe.engine == "decoder":
@@ -99,7 +108,7 @@ def check(
     for user in users:
         path = check_path(folder, step, user)
         if not path.is_file():
-            world = make_world(checks.rules, user, recipe.user_model, folder / "client")
+            world = meet(recipe, checks.rules, user, folder)
             rows = talk(recipe, model, chat, world, cards, checks.seed)
             lines = [row.dialogue.to_json() for row in rows]
             write_atomically(path, "\n".join(lines) + "\n")
@@ -120,9 +129,7 @@ class Run:
         self.recipe, self.folder = recipe, Path(folder)
         self.model, self.chat = start_policy(recipe)
         self.cards = {card.id: card for card in load_cards("train")}
-        self.world = make_world(
-            recipe.rules, recipe.user, recipe.user_model, self.folder / "client"
-        )
+        self.world = meet(recipe, recipe.rules, recipe.user, self.folder)
         self.checked = load_cards(recipe.checks.split)
         self.trainer = DialogueTrainer(
             self.model, self.chat.tokenizer, list(self.cards), self.roll,
