@@ -212,7 +212,7 @@ class Rlver:
 
 
 _RLVER = Rlver(
-    steps=24, dialogues=32, group=4, reply_limit=40, seeds=3, check_every=6,
+    steps=16, dialogues=32, group=4, reply_limit=40, seeds=3, check_every=4,
     curve_cards=30, final_cards=100, policy="tiny", lora=0, engine="decoder",
     user_model="", device="cpu", rate=0.0, entropy=0.0, bootstrap_draws=2000,
     interval=0.95, figure_dpi=150,

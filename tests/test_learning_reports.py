@@ -9,6 +9,7 @@ import pytest
 from training_fakes import CHECKS, dialogues, fail, fake_run, fake_start, write_check
 
 from helpers.agents.calibration import acceptance, expression, mixed_set
+from helpers.agents.roles import Outcome, RoleFailure
 from helpers.data.scenarios import load_cards
 from helpers.learning.results import scores
 from helpers.learning.worlds import TEMPERS
@@ -480,3 +481,18 @@ def test_the_case_study_holds_every_word_and_stays_in_its_column(tmp_path, start
     policy = data[(data["side"] == "after") & (data["speaker"] == "policy")]
     assert policy["text"].tolist() == [turn.reply for turn in case.after.turns]
     assert policy["emotion"].iloc[-1] == case.after.final_emotion
+
+
+def test_capabilities_by_a_model_keep_what_could_not_be_read(starts):
+    """A stand-in judge that fails on some dialogues: missing, never a score."""
+
+    class Judge:
+        def capabilities(self, dialogue):
+            if dialogue.scenario_id.endswith("1"):
+                raise RoleFailure("judge", Outcome.JUDGE_UNPARSEABLE, "no JSON")
+            return dict.fromkeys(measured.CAPABILITIES, 4)
+
+    points = measured.capability_points(
+        starts[:1], "vanilla", rng=rng(), judge=Judge(), **HOW
+    )
+    assert (points["value"] == 4).all() and (points["failed"] > 0).all()

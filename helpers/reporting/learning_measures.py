@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from helpers.agents.roles import RoleFailure
+from helpers.agents.strategy_judge import StrategyJudge
 from helpers.data.published import load
 from helpers.data.scenarios import load_cards
 from helpers.learning.results import Result, scores
@@ -80,11 +82,13 @@ def capability_points(
     draws: int,
     rng: np.random.Generator,
     level: float = 0.95,
+    judge: StrategyJudge | None = None,
 ) -> pd.DataFrame:
-    """The five capabilities by the scripted scorer, from the last checks with a user.
+    """The five capabilities, from the last checks with a user.
 
     Args:
-        results: runs and starts. user: key of `worlds.TEMPERS`.
+        results: runs and starts. user: key of `worlds.TEMPERS`. judge: a model that
+            scores, None for the scripted scorer.
 
     Returns:
         One row a label and capability: value (1..5, seeds averaged within a case), low,
@@ -95,7 +99,10 @@ def capability_points(
     for result in results:
         cards = {card.id: card for card in load_cards(result.recipe.checks.split)}
         dialogues, grammar = result.dialogues(user), TEMPERS[user].grammar
-        table = capability_table(dialogues, cards, grammar=grammar)
+        if judge is None:
+            table = capability_table(dialogues, cards, grammar=grammar)
+        else:
+            table = _judged(dialogues, judge)
         tables.setdefault(result.label, []).append(table)
     said = load("rlver_capabilities").set_index(["row", "column"])["value"]
     rows = []
@@ -111,6 +118,18 @@ def capability_points(
                          said.get(key, np.nan)))  # fmt: skip
     columns = "label capability value low high n failed printed".split()
     return pd.DataFrame(rows, columns=columns)
+
+
+def _judged(dialogues: Sequence[Dialogue], judge: StrategyJudge) -> pd.DataFrame:
+    """`capability_table` by a model; NaN where it gave no readable answer."""
+    rows = []
+    for dialogue in dialogues:
+        try:
+            scored = judge.capabilities(dialogue) or {}
+        except RoleFailure:
+            scored = {}
+        rows.append({"scenario_id": dialogue.scenario_id, **scored})
+    return pd.DataFrame(rows, columns=["scenario_id", *CAPABILITIES])
 
 
 def log_points(results: Sequence[Result], names: Sequence[str]) -> pd.DataFrame:
