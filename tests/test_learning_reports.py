@@ -23,11 +23,13 @@ from helpers.reporting import learning_users as users
 from helpers.reporting.learning_looks import LOOKS, look_of
 from helpers.reporting.rlver_drawn import RUN_LOOK
 from helpers.reporting.tables import format_number
+from helpers.scoring.capabilities import capability_table
 from helpers.scoring.social_cognition import place
 from helpers.scoring.strategies import Tagged
 
 CARE = {"GRPO": 0.7, "GRPO, think": 0.8, "PPO": 0.6, "PPO, think": 0.9,
         "PPO, challenging": 0.4, "PPO, think, challenging": 0.8}  # fmt: skip
+CARDS = {card.id: card for card in load_cards(CHECKS.split)}
 HOW = {"draws": 200, "level": 0.95}
 
 
@@ -308,6 +310,13 @@ def test_capabilities_with_the_printed_values_beside(runs, starts):
     assert points[points["printed"].notna()]["label"].unique().tolist() == [
         "GRPO", "GRPO, think", "PPO", "PPO, think",
     ]  # fmt: skip
+    spoken = [d for run in of(runs, "PPO, think") for d in run.dialogues("second")]
+    by_grammar = [
+        capability_table(spoken, CARDS, grammar=grammar)["Style Adaptability"].mean()
+        for grammar in ("second", "first")
+    ]
+    value = table.loc[("PPO, think", "Style Adaptability"), "value"]
+    assert value == pytest.approx(by_grammar[0]) and by_grammar[0] != by_grammar[1]
     trained = points.groupby("label")["value"].mean()
     assert trained["PPO, think"] > trained["base"]
 
