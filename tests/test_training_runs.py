@@ -25,7 +25,7 @@ SMALL = TrainerSettings(
 )
 CHECKS = Checks(split="tune", every=2, curve_cards=2, final_cards=3, users=("vanilla",))
 RECIPE = Recipe(
-    "GRPO", Credit("outcome"), "terminal_emotion", SMALL, reply_limit=8, checks=CHECKS
+    "GRPO", Credit("outcome"), "emotion_steps", SMALL, reply_limit=16, checks=CHECKS
 )
 PPO = replace(
     RECIPE, label="PPO", credit=Credit("gae", gamma=1.0), critic=CriticSettings(1e-3),

@@ -34,7 +34,15 @@ from helpers.learning.rewards import REWARDS
 from helpers.learning.rollout import TalkSettings, roll_out
 from helpers.learning.rows import Row
 from helpers.learning.trainer import DialogueTrainer
-from helpers.learning.workers import DONE, FAILED, LOG, PROGRESS, RECIPE, claim
+from helpers.learning.workers import (
+    DONE,
+    FAILED,
+    LOG,
+    PROGRESS,
+    RECIPE,
+    claim,
+    progress,
+)  # fmt: skip
 from helpers.learning.worlds import World, make_world
 from helpers.sandbox.dialogue import Dialogue
 from helpers.sandbox.run import dialogue_seed
@@ -47,7 +55,9 @@ class Orphaned(SystemExit):
 
 
 def start_policy(recipe: Recipe) -> tuple[torch.nn.Module, ChatFormat]:
-    """The policy before training, on the recipe's device."""
+    """The policy before training, on the recipe's device; new adapters and heads are
+    drawn from the recipe's seed."""
+    torch.manual_seed(recipe.trainer.seed)
     if recipe.policy == "tiny":
         model, chat = tiny.load()
         return model.to(recipe.trainer.device), chat
@@ -127,6 +137,8 @@ class Run:
 
     def __init__(self, recipe: Recipe, folder: Path):
         self.recipe, self.folder = recipe, Path(folder)
+        self._started = time.monotonic()
+        self._before = progress(self.folder).get("seconds", 0.0)
         self.model, self.chat = start_policy(recipe)
         self.cards = {card.id: card for card in load_cards("train")}
         self.world = meet(recipe, recipe.rules, recipe.user, self.folder)
@@ -148,22 +160,28 @@ class Run:
         cards = self.checked[: checks.final_cards if last else checks.curve_cards]
         check(self.recipe, self.model, self.chat, cards, self.folder, step, users)
 
+    @property
+    def seconds(self) -> float:
+        """Spent on this run so far, by this process and those before it."""
+        return round(self._before + time.monotonic() - self._started, 1)
+
     def tell(self, step: int, note: str) -> None:
-        told = {"step": step, "steps": self.recipe.trainer.steps, "note": note}
+        told = {
+            "step": step, "steps": self.recipe.trainer.steps, "note": note,
+            "seconds": self.seconds,
+        }  # fmt: skip
         write_atomically(self.folder / PROGRESS, json.dumps(told))
 
     def execute(self) -> None:
         """Train, check, keep; a finished run is left alone."""
         if (self.folder / DONE).is_file():
             return
-        started = time.monotonic()
         self.check(0)
         curve = self.trainer.fit()
         self.check(self.recipe.trainer.steps, last=True)
         self.model.save_pretrained(self.folder / "policy", safe_serialization=True)
         write_atomically(self.folder / CURVE, json.dumps(curve))
-        seconds = round(time.monotonic() - started, 1)
-        write_atomically(self.folder / DONE, json.dumps({"seconds": seconds}))
+        write_atomically(self.folder / DONE, json.dumps({"seconds": self.seconds}))
 
 
 def check_path(folder: Path, step: int, user: str) -> Path:

@@ -43,7 +43,8 @@ class Family:
 
 FAMILIES = {
     "rlver": Family(
-        ("GRPO", "PPO"), (False, True), (6e-4, 1.2e-3), (0.0, 0.01), Scale(steps=20),
+        ("GRPO", "PPO"), (False, True), (3e-4, 6e-4, 1.2e-3), (0.001,),
+        Scale(steps=16),
     ),
 }  # fmt: skip
 
