@@ -8,7 +8,7 @@ import pytest
 from helpers.learning import bench, speed
 from helpers.learning.methods import Scale
 
-SMALL = Scale(steps=2, dialogues=8, group=4, reply_limit=4)
+SMALL = Scale(steps=2, dialogues=8, group=4, reply_limit=12)
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 import pandas as pd
 import torch
 from tokenizers import Tokenizer
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from helpers.files import write_atomically
 from helpers.learning import tiny, training
@@ -124,7 +124,8 @@ def verdicts(frame: pd.DataFrame) -> list[str]:
 
 def random_policy(folder: Path, words: int = 151_936, **sizes: int) -> Path:
     """A model of random weights that only its size makes like a real one, with a
-    tokenizer of whole words; the shape is that of Qwen2.5-0.5B unless `sizes` differ.
+    tokenizer of whole words; the shape is that of Qwen2.5-0.5B unless `sizes` differ
+    (as a Llama: transformers puts another tokenizer in front of a saved Qwen2).
     """
     small = tiny.make_tokenizer()
     spec = json.loads(small.backend_tokenizer.to_str())
@@ -141,12 +142,12 @@ def random_policy(folder: Path, words: int = 151_936, **sizes: int) -> Path:
         "num_attention_heads": 14, "num_key_value_heads": 2,
         "max_position_embeddings": 32_768,
     }  # fmt: skip
-    config = Qwen2Config(
+    config = LlamaConfig(
         vocab_size=words, tie_word_embeddings=True, bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
         **{**shape, **sizes},
     )  # fmt: skip
-    Qwen2ForCausalLM(config).save_pretrained(folder)
+    LlamaForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

@@ -88,7 +88,7 @@ def kit_step(recipe: Recipe, folder: Path) -> tuple[training.Run, Step]:
         (PrefixDecoder, "generate", "generation"), (HfEngine, "generate", "generation"),
         (Episode, "__init__", "user"), (Episode, "step", "user"),
     ):  # fmt: skip
-        entry = run.trainer.fit(resume=False)[-1]
+        entry = run.trainer.fit()[-1]
     times = {k: entry.get(f"time/{k}", 0.0) for k in (*PARTS, "step")}
     return run, {
         **times, "tokens": entry["tokens/all"], "sampled": entry["tokens/policy"],
