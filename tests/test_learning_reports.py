@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from training_fakes import CHECKS, dialogues, fail, fake_run, fake_start, write_check
 
+from helpers.agents.acts import Reading
 from helpers.agents.calibration import acceptance, expression, mixed_set
 from helpers.agents.roles import Outcome, RoleFailure
 from helpers.data.scenarios import load_cards
@@ -25,7 +26,7 @@ from helpers.reporting.rlver_drawn import RUN_LOOK
 from helpers.reporting.tables import format_number
 from helpers.scoring.capabilities import capability_table
 from helpers.scoring.social_cognition import place
-from helpers.scoring.strategies import Tagged
+from helpers.scoring.strategies import Tagged, frequency
 
 CARE = {"GRPO": 0.7, "GRPO, think": 0.8, "PPO": 0.6, "PPO, think": 0.9,
         "PPO, challenging": 0.4, "PPO, think, challenging": 0.8}  # fmt: skip
@@ -171,21 +172,6 @@ def test_table_1_has_our_rows_beside_the_printed(runs, starts):
     assert "base, think" not in set(tables.table1(some)["model"])
 
 
-def test_the_tuning_table_says_what_was_tried():
-    names = ["method", "setting", "value", "steps", "tune score", "chosen"]
-    rows = [("PPO", "rate", 1e-3, 40, 51.25, False),
-            ("PPO", "rate", 6e-4, 40, 55, True),
-            ("GRPO", "rate", 6e-4, 40, 54, False),
-            ("GRPO", "rate", 3e-4, 60, 50, True)]  # fmt: skip
-    table = tables.tuning(pd.DataFrame(rows, columns=names)).set_index("method")
-    assert table.loc["PPO", "tried (tune score)"] == "0.001: 51.3; 0.0006: 55.0"
-    assert table["trials"].tolist() == [2, 2] and table["steps"].tolist() == [80, 100]
-    assert table["chosen"].tolist() == ["0.0006", "0.0003"]
-    assert table["best"].tolist() == ["yes", "no"]
-    with pytest.raises(ValueError, match="PPO, rate: 0 values are chosen"):
-        tables.tuning(pd.DataFrame(rows[:1], columns=names))
-
-
 # --- users ----------------------------------------------------------------------------
 
 
@@ -208,20 +194,19 @@ def test_table_3_measures_users_and_what_they_train(runs, starts):
     frame = scores(of(runs, "PPO, think, challenging"), "challenging")
     assert cell["ours"] == pytest.approx(frame["emotion"].mean())
     assert (cell["printed"], cell["n"], cell["status"]) == (44.7, 16, "rerun")
+    fitted = table[table["status"] == "calibrated"]
+    assert fitted.index.tolist() == [
+        (user, rate) for user in ("vanilla", "challenging")
+        for rate in (users.ACCEPTANCE, users.EXPRESSION)
+    ]  # fmt: skip
+    said_so = table["note"].astype(str).str.startswith(users.CALIBRATED)
+    assert table[said_so].index.equals(fitted.index)
+    assert (fitted["note"].str.len() > len(users.CALIBRATED) + 2).all()
     extra = table.loc["vanilla, no-think", "Sentient, second user"]
     assert np.isnan(extra["printed"]) and extra["item"] == "not in the paper"
     assert len(table) == 18 and table["ours"].notna().all()
     nobody = users.user_rates(probes, {"vanilla": []}, rng=rng(), **HOW)
     assert nobody["value"].isna().tolist() == [False, True] and nobody["n"].iloc[1] == 0
-
-
-def test_the_acceptance_gap_is_paired_by_card():
-    probes = mixed_set(load_cards("test")[:6])
-    (row,) = users.acceptance_gap(probes, said.ACCEPTS, rng=rng(), **HOW).itertuples()
-    rates = [np.divide(*acceptance(TEMPERS[name], probes)["all"])
-             for name in ("vanilla", "challenging")]  # fmt: skip
-    assert row.difference == pytest.approx(100 * (rates[0] - rates[1]))
-    assert (row.cases, row.n, row.claim) == (6, 2 * len(probes), said.ACCEPTS)
 
 
 # --- findings -------------------------------------------------------------------------
@@ -397,6 +382,27 @@ def test_capabilities_are_drawn_apart_from_the_printed(runs, starts):
     assert [v for v in values if not np.isnan(v)] == [3.77]
 
 
+def test_a_source_replaces_the_offline_demo_in_every_title(runs, starts):
+    few, name = of(runs, "PPO", "GRPO"), "users: a model"
+    logged = measured.log_points(few, list(drawn.LOGGED))
+    tagged = measured.strategy_points(few)
+    able = measured.capability_points(starts[:1], "vanilla", rng=rng(), **HOW)
+    case = cases.median_case(of(runs, "PPO"), starts[0])
+    made = [
+        drawn.learning_curves(measured.curve_points(few), source=name),
+        drawn.strategy_frequency(tagged, source=name),
+        drawn.strategy_contribution(tagged, source=name),
+        drawn.cognition_paths(measured.place_points(few), source=name),
+        drawn.capabilities(able, source=name),
+        drawn.diagnostics(logged, source=name),
+        cases.case_study(case, 1, 2, source=name),
+    ]
+    for figure, data in made:
+        text = " ".join(t.get_text() for t in figure.findobj(plt.Text))
+        assert name in text and drawn.DEMO not in text and "scripted" not in text
+        assert "source" not in data or drawn.DEMO not in set(data["source"])
+
+
 def test_diagnostics_leave_out_what_a_method_does_not_log(runs):
     names = list(drawn.LOGGED)
     points = measured.log_points(runs, names)
@@ -505,3 +511,45 @@ def test_capabilities_by_a_model_keep_what_could_not_be_read(starts):
         starts[:1], "vanilla", rng=rng(), judge=Judge(), **HOW
     )
     assert (points["value"] == 4).all() and (points["failed"] > 0).all()
+
+
+def test_capabilities_are_read_by_the_reader_that_is_given(starts):
+    """A stand-in reader that makes no sense of anything: nothing is earned."""
+
+    def deaf(reply, user_line):
+        return Reading((), noise=True, echo=False, parts=())
+
+    points = measured.capability_points(
+        starts[:1], "vanilla", rng=rng(), reader=deaf, **HOW
+    )
+    assert (points["value"] == 1).all() and (points["failed"] == 0).all()
+    plain = measured.capability_points(starts[:1], "vanilla", rng=rng(), **HOW)
+    assert (plain["value"] > 1).any()
+
+
+def test_places_by_a_model_are_its_answers_or_missing(tmp_path):
+    """A stand-in judge that answers once, fails, and answers again."""
+    run = fake_run(tmp_path, "PPO, think")
+    before = run.dialogues(step=0)
+    fail(run, "vanilla", 0)  # of the last check
+    asked = []
+
+    class Judge:
+        def place(self, shares, dialogues):
+            asked.append((dict(shares), [d.scenario_id for d in dialogues]))
+            if len(asked) == 2:
+                raise RoleFailure("judge", Outcome.JUDGE_UNPARSEABLE, "no JSON")
+            return 1.5, -2.0
+
+    path = measured.place_points([run], judge=Judge()).set_index("step")
+    assert path.loc[[0, 40], ["x", "y"]].to_numpy().tolist() == [[1.5, -2.0]] * 2
+    assert path.loc[20, ["x", "y"]].isna().all() and path["failed"].tolist()[-1] == 1
+    shares, shown = asked[0]
+    assert shown == [d.scenario_id for d in before[: measured.SHOWN]]
+    used = frequency(Tagged.of(before))["share"].dropna()
+    assert {name: shares[name] for name in used.index} == used.to_dict()
+    assert run.dialogues()[0].scenario_id not in asked[-1][1]
+    for k in range(CHECKS.curve_cards):
+        fail(run, "vanilla", k)
+    path = measured.place_points([run], judge=Judge()).set_index("step")
+    assert path.loc[40, ["x", "y"]].isna().all() and len(asked) == 5

@@ -12,6 +12,7 @@ import pandas as pd
 
 from helpers.learning.results import Result
 from helpers.reporting import figures as look
+from helpers.reporting.learning_figures import DEMO
 from helpers.reporting.learning_looks import look_of
 from helpers.sandbox.dialogue import Dialogue
 
@@ -84,8 +85,11 @@ def _median(values: pd.Series):
     return (values - values.median()).abs().sort_index().idxmin()
 
 
-def case_study(case: Case, first: int, last: int):
+def case_study(case: Case, first: int, last: int, source: str = DEMO):
     """Turns `first` to `last` of both dialogues as text, and the whole emotion traces.
+
+    Args:
+        source: names the runs.
 
     Returns:
         figure; data, of all turns: side, turn, speaker, text, emotion after the line.
@@ -114,9 +118,7 @@ def case_study(case: Case, first: int, last: int):
         trace.set_ylim(-4, 104)
         trace.set_xlabel("reply (0: opening; shaded: the text above)")
     axes[1][0].set_ylabel("emotion (0 to 100)")
-    figure.suptitle(
-        f"offline demo, case {case.id}, turns {first} to {last}", fontsize=8
-    )
+    figure.suptitle(f"{source}, case {case.id}, turns {first} to {last}", fontsize=8)
     return figure, pd.concat([_rows(name, d) for name, d in sides.items()])
 
 

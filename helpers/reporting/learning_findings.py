@@ -28,7 +28,6 @@ THINK = "Thinking beats not thinking"
 BEST = "PPO with thinking is the best of all"
 STEADY = "GRPO is steadier than PPO"
 HARDER = "The challenging user costs a policy that does not think more"
-ACCEPTS = "The challenging user accepts fewer replies"
 NOTE = (
     "Intervals resample the cases, with the seeds averaged within a case: they hold "
     "for the runs that were made and do not cover other seeds."
