@@ -43,7 +43,7 @@ class Family:
 
 FAMILIES = {
     "rlver": Family(
-        ("GRPO", "PPO"), (False, True), (3e-4, 6e-4, 1.2e-3), (0.001,),
+        ("GRPO", "PPO"), (False, True), (1.5e-4, 3e-4, 6e-4, 1.2e-3), (0.001,),
         Scale(steps=16),
     ),
 }  # fmt: skip
