@@ -83,7 +83,8 @@ def test_disagreements_and_traps_say_all_five_things():
     assert (ROOT / re.search(r"\S+\.py", index)[0]).is_file(), index
 
 
-def test_what_the_kit_is_said_to_do_is_what_its_settings_are():
+def test_what_the_kit_is_said_to_do_is_what_its_settings_are(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:8000/v1")  # never called
     kit = load("rlver_disagreements").set_index("id")["kit"]
     train, test = RunSettings.rlver_training(), RunSettings.sage()
     assert f"trains with {train.max_replies} replies" in kit["turns"]
