@@ -65,12 +65,13 @@ def released_turns() -> list[Turns]:
     steps = np.concatenate([dialogues.p0[:, None], dialogues.v], axis=1)
     rewards = torch.from_numpy(-np.diff(zone_distance(steps.cumsum(1))))
     row, turn = (ratings["turn"] == 1).cumsum() - 1, ratings["turn"] - 1
-    valid = torch.zeros(rewards.shape, dtype=torch.bool)
-    valid[row, turn] = torch.from_numpy((ratings["judged"] == 1).to_numpy())
+    judged = np.zeros(rewards.shape, dtype=bool)
+    judged[row, turn] = ratings["judged"] == 1
+    valid = torch.from_numpy(judged)
     groups = torch.from_numpy(pd.factorize(dialogues.frame["case"])[0])
     samples = [Turns("released EMPA dialogues", rewards, valid, groups)]
     for model in dialogues.frame["model"].unique():
-        own = torch.from_numpy((dialogues.frame["model"] == model).to_numpy())
+        own = torch.tensor([name == model for name in dialogues.frame["model"]])
         samples.append(Turns(model, rewards[own], valid[own], groups[own]))
     return samples
 
@@ -107,9 +108,9 @@ def variance_table(
     rows = []
     for sample in samples:
         n, k = int(sample.valid.sum()), int(sample.valid.any(0).sum())
+        share = explained_by_turn(sample.rewards, sample.valid)
         row = {"sample": sample.name, "dialogues": int(sample.valid.any(1).sum()),
-               "turns": n,
-               "rewards, %": 100 * explained_by_turn(sample.rewards, sample.valid)}  # fmt: skip
+               "turns": n, "rewards, %": 100 * share}  # fmt: skip
         for gamma in gammas:
             returns = turn_returns(sample.rewards, sample.valid, gamma)
             share = explained_by_turn(returns, sample.valid)
