@@ -123,7 +123,7 @@ def of_ablations(frame: pd.DataFrame) -> list[str]:
 
     Args:
         frame: of `mapo_tables.comparison`, with columns part, value, default (bool)
-            and verdict (missing for the default).
+            and apart (`mapo_tables.apart`).
     """
     sentences = []
     for part, rows in frame.groupby("part", sort=False):
@@ -133,7 +133,7 @@ def of_ablations(frame: pd.DataFrame) -> list[str]:
         apart = [
             f"{row.value} ({_signed(row.difference)})"
             for row in others.itertuples()
-            if row.verdict in (AS_SAID, AGAINST)
+            if row.apart in ("higher", "lower")
         ]
         sentences.append(
             f"{part}: {best['value']} is highest ({format_number(best['distance'], 1)} "

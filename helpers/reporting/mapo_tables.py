@@ -20,7 +20,15 @@ import pandas as pd
 from helpers.data.published import load
 from helpers.data.scenarios import load_cards
 from helpers.learning.results import Result, scores
-from helpers.reporting.learning_tables import by_case, interval, verdict
+from helpers.reporting.learning_tables import (
+    AGAINST,
+    AS_SAID,
+    BARE,
+    OPEN,
+    by_case,
+    interval,
+    verdict,
+)
 from helpers.reporting.stats import paired_difference
 from helpers.reporting.tables import format_number
 
@@ -154,6 +162,12 @@ def said(found) -> str:
     narrow = found["diff low"], found["diff high"]
     wide = found["low too"], found["high too"]
     return verdict(found["difference"], *(narrow if np.isnan(wide[0]) else wide))
+
+
+def apart(found) -> str:
+    """A difference from a default in words: higher, lower, not told apart, or "-"."""
+    words = {AS_SAID: "higher", AGAINST: "lower", OPEN: OPEN, BARE: "-"}
+    return words[said(found)]
 
 
 def curve_points(results: Sequence[Result]) -> pd.DataFrame:
