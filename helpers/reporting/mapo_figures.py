@@ -7,9 +7,12 @@ highest. What the scripted users gave is titled as offline demo.
 Paper: MAPO, arXiv 2603.06194; its own figures were not at hand.
 """
 
+import textwrap
+
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from helpers.reporting import figures as look
 from helpers.reporting.rlver_drawn import RUN_LOOK
@@ -74,10 +77,11 @@ def by_turn(points: pd.DataFrame):
             ax.plot(part["turn"], part["mean"], ".-", color=look.BLUE, lw=1)
             ax.axhline(0, color=look.BLACK, lw=0.7)
             if row == 0:
-                ax.set_title(sample)
+                ax.set_title(textwrap.fill(sample, 18))
         axes[row][0].set_ylabel(f"{kind} (units)")
     for ax in axes[1]:
         ax.set_xlabel("turn")
+        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     return figure, points
 
 
@@ -95,14 +99,15 @@ def learning_curves(points: pd.DataFrame):
             _band(ax, label, part, "dialogues", name)
         ax.set_xlabel("dialogues trained on")
         ax.set_title(unit)
-    # Early policies push users far away; the rest would be a flat line above them.
-    low, high = points["distance"].min(), points["distance"].max()
-    if low < -100:
-        axes[0][0].set_yscale("symlog", linthresh=100)
-        axes[0][0].set_yticks([t for t in (-200, -100, -50, 0, 50, 100)
-                               if low - 60 <= t <= high + 25],
-                              labels=None)  # fmt: skip
-        axes[0][0].yaxis.set_major_formatter("{x:.0f}")
+    distance = axes[0][0]
+    distance.axhline(0, color=look.BLACK, lw=0.7)
+    if points["distance"].min() < -100:
+        # Untrained policies push users far away: linear from -100 on, compressed below.
+        distance.set_yscale("symlog", linthresh=100)
+        bottom, top = distance.get_ylim()
+        ticks = [t for t in (-400, -200, -100, -50, 0, 50, 100) if bottom < t < top]
+        distance.set_yticks(ticks, [str(t) for t in ticks])
+        distance.set_ylabel("compressed below -100")
     axes[0][1].set_ylim(0, 100)
     axes[0][2].set_ylim(bottom=0)
     figure.suptitle(f"{DEMO}; line: mean of seeds; band: lowest to highest", fontsize=8)
@@ -129,7 +134,9 @@ def stability(points: pd.DataFrame):
         if smooth[name].isna().all():
             ax.text(0.5, 0.5, "none: all dialogues\nare equally long", ha="center",
                     va="center", transform=ax.transAxes)  # fmt: skip
+            ax.set(xticks=[], yticks=[])
         ax.set(title=unit, xlabel="step")
+    panels[0][0].set_yscale("log")
     panels[0][0].axhline(1, color=look.BLACK, lw=0.8, ls=":")
     figure.suptitle(
         f"{DEMO}; running mean of {SMOOTH} steps; band: lowest to highest of the "
