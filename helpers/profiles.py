@@ -37,8 +37,8 @@ class Profile:
 PROFILES = {
     profile.name: profile
     for profile in (
-        Profile("smoke", "every cell and check, on the least data", "scripted", 120, 5),
-        Profile("laptop", "real curves on two cores, no key", "scripted", 1200, 45),
+        Profile("smoke", "every cell and check, on the least data", "scripted", 300, 5),
+        Profile("laptop", "real curves on two cores, no key", "scripted", 3600, 45),
         Profile("gpu", "one GPU, models behind an endpoint", "llm", 6 * 3600, None),
         Profile("paper", "the papers' models and sizes", "llm", 72 * 3600, None),
     )
@@ -164,7 +164,7 @@ class Rlver:
         "what fits the time; every run of a profile has the same number",
     )
     dialogues: int = _setting(
-        "32", "RLVER App. B.3", "64 keep the tiny policy's gradient steady"
+        "32", "RLVER App. B.3", "as in the paper; the same number for every method"
     )
     group: int = _setting(
         "GRPO 4, PPO 1", "RLVER App. B.3", "GRPO only; PPO has 1 as in the paper"
@@ -188,9 +188,6 @@ class Rlver:
         "Qwen2.5-7B-Instruct", "RLVER App. B.3", "offline: a tiny policy from scratch"
     )
     lora: int = _setting("none", "RLVER trains all weights", "rank; one GPU's memory")
-    engine: str = _setting(
-        "vLLM", "RLVER App. B.4", "how replies are sampled: decoder or transformers"
-    )
     user_model: str = _setting(
         "DeepSeek-V3", "RLVER App. B.3", "empty: the scripted users"
     )
@@ -211,14 +208,14 @@ class Rlver:
 
 
 _RLVER = Rlver(
-    steps=40, dialogues=64, group=8, reply_limit=40, seeds=3, check_every=10,
-    curve_cards=30, final_cards=100, policy="tiny", lora=0, engine="decoder",
-    user_model="", device="cpu", rate=0.0, entropy=0.0, bootstrap_draws=2000,
+    steps=16, dialogues=32, group=4, reply_limit=40, seeds=3, check_every=4,
+    curve_cards=30, final_cards=100, policy="tiny", lora=0, user_model="",
+    device="cpu", rate=0.0, entropy=0.0, bootstrap_draws=2000,
     interval=0.95, figure_dpi=150,
 )  # fmt: skip
 _RLVER_GPU = replace(
-    _RLVER, steps=100, dialogues=32, group=4, reply_limit=512, seeds=1,
-    policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16, engine="transformers",
+    _RLVER, steps=100, reply_limit=512, seeds=1, check_every=10,
+    policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16,
     user_model="deepseek-chat", device="cuda", rate=1e-5, entropy=0.001,
     bootstrap_draws=10_000, figure_dpi=200,
 )  # fmt: skip

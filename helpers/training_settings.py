@@ -25,8 +25,9 @@ class Mapo:
     ablation_steps: int = setting(
         "not stated", "ablation runs of the scripts", "minutes; 0: no ablations"
     )
-    dialogues: int = setting("64", "scripts: 16 x 4", "as many")
-    group: int = setting("4", "released scripts", "eight of a kind; PPO has 1")
+    dialogues: int = setting("64", "scripts: 16 x 4", "of a step; half: minutes")
+    group: int = setting("4", "released scripts", "as in the scripts; PPO has 1")
+    updates: int = setting("2", "released scripts", "of a step, as in the scripts")
     reply_limit: int = setting(
         "25,000 a dialogue", "released scripts", "the tiny grammar needs some 25"
     )
@@ -51,9 +52,6 @@ class Mapo:
         "7B to 32B", "abstract v1", "offline: a tiny policy from scratch"
     )
     lora: int = setting("none", "scripts train all weights", "rank; one GPU's memory")
-    engine: str = setting(
-        "SGLang", "released scripts", "how replies are sampled: decoder or transformers"
-    )
     user_model: str = setting(
         "Qwen3-235B-A22B-Instruct-2507",
         "sandbox of the release",
@@ -76,23 +74,23 @@ class Mapo:
 
 
 _LAPTOP = Mapo(
-    steps=60, long_steps=180, ablation_steps=40, dialogues=64, group=8, reply_limit=40,
-    gamma=0.85, alpha=0.5, scope="batch", epsilon_high=0.28, seeds=3, ablation_seeds=1,
-    board_seeds=1, check_every=10, curve_cards=30, final_cards=100, board_cards=10,
-    policy="tiny", lora=0, engine="decoder", user_model="", device="cpu", rate=0.0,
+    steps=24, long_steps=96, ablation_steps=16, dialogues=32, group=4, updates=2,
+    reply_limit=40, gamma=0.85, alpha=0.5, scope="batch", epsilon_high=0.28, seeds=3,
+    ablation_seeds=1, board_seeds=1, check_every=4, curve_cards=30, final_cards=100,
+    board_cards=10, policy="tiny", lora=0, user_model="", device="cpu", rate=0.0,
     entropy=0.0, bootstrap_draws=2000, interval=0.95, figure_dpi=150,
 )  # fmt: skip
 _GPU = replace(
-    _LAPTOP, steps=90, long_steps=0, group=4, reply_limit=512, seeds=1,
-    policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16, engine="transformers",
-    user_model="qwen3-235b-a22b-instruct-2507", device="cuda", rate=1e-5, entropy=0.0,
+    _LAPTOP, steps=90, long_steps=0, dialogues=64, reply_limit=512, seeds=1,
+    policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16,
+    user_model="qwen3-235b-a22b-instruct-2507", device="cuda", rate=1e-5,
     check_every=15, final_cards=30, bootstrap_draws=10_000, figure_dpi=200,
 )  # fmt: skip
 
 MAPO = {
     "smoke": replace(
-        _LAPTOP, steps=2, long_steps=3, ablation_steps=1, dialogues=8, group=4,
-        seeds=1, check_every=1, curve_cards=2, final_cards=3, board_cards=1,
+        _LAPTOP, steps=2, long_steps=3, ablation_steps=1, dialogues=8, seeds=1,
+        check_every=1, curve_cards=2, final_cards=3, board_cards=1,
         bootstrap_draws=200, figure_dpi=72,
     ),
     "laptop": _LAPTOP,

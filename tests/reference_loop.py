@@ -45,16 +45,17 @@ class Loop:
         a sampled token. policy: False while the critic warms up."""
         tokens = sum(map(len, advantages))
         loss = doubles([0.0]).sum()
-        for i, row in enumerate(rows):
+        for i, row in enumerate(rows if policy else []):
             loss = loss - self.gain(row, doubles(advantages[i])).sum() / tokens
-        loss = loss if policy else 0.0 * loss
         for i, row in enumerate(rows if self.critic else []):
             target, before = doubles(returns[i]), doubles(old_values[i])
             loss = loss + self.error(row, target, before).sum() / tokens
         for optimizer in self.optimizers:
             optimizer.zero_grad()
         loss.backward()
-        self.gradients.append([p.grad.clone() for part in self.parts for p in part])
+        grads = [p.grad for part in self.parts for p in part]
+        every = zip(grads, sum(self.parts, []), strict=True)
+        self.gradients.append([g.clone() if g is not None else 0 * p for g, p in every])
         for parameters, optimizer in zip(self.parts, self.optimizers, strict=True):
             torch.nn.utils.clip_grad_norm_(parameters, self.max_norm)
             optimizer.step()
@@ -77,36 +78,41 @@ class Loop:
 
     def of_tokens(self, row: Row):
         """Log-probability and entropy of each sampled token, in order."""
-        logps, entropies = [], []
+        logps, entropies = {}, {}
         for ids, places in pieces(row):
             table = torch.log_softmax(self.policy(torch.tensor([ids])).logits[0], -1)
-            for place in places:
+            for token, place in places.items():
                 before = table[place - 1]
-                logps.append(before[ids[place]])
-                entropies.append(-(before.exp() * before).sum())
-        return torch.stack(logps), torch.stack(entropies)
+                logps[token] = before[ids[place]]
+                entropies[token] = -(before.exp() * before).sum()
+        return in_order(logps), in_order(entropies)
 
     def values(self, row: Row):
         """The critic's value before each sampled token, in order."""
-        out = []
+        out = {}
         for ids, places in pieces(row):
             hidden = self.critic.body(torch.tensor([ids])).last_hidden_state[0]
-            out += [self.critic.head(hidden[place - 1])[0] for place in places]
-        return torch.stack(out)
+            for token, place in places.items():
+                out[token] = self.critic.head(hidden[place - 1])[0]
+        return in_order(out)
 
 
 def pieces(row: Row):
-    """(ids, places of sampled tokens in them) of each run of the model: one for a plain
-    row, one a turn for a packed row."""
+    """(ids, {sampled token of the row: its place in ids}) of each run of the model: one
+    for a plain row; for a packed one, the trunk, and each branch behind its part of the
+    trunk."""
     ids, start = [*row.prompt_ids, *row.completion_ids], len(row.prompt_ids)
     sampled = [start + i for i, m in enumerate(row.policy_mask) if m]
-    if row.segments is None:
-        yield ids, sampled
-        return
-    for turn in sorted({row.segments[i] for i in sampled}):
-        branch = [i for i in range(len(ids)) if row.segments[i] == turn]
-        seen = [i for i in range(branch[0]) if row.segments[i] == 0] + branch
-        yield [ids[i] for i in seen], [seen.index(i) for i in sampled if i in branch]
+    segments = row.segments or [0] * len(ids)
+    for part in sorted({segments[i] for i in sampled}):
+        own = [i for i, segment in enumerate(segments) if segment == part]
+        trunk = [i for i in range(own[0]) if segments[i] == 0]
+        seen = trunk + own if part else own
+        yield [ids[i] for i in seen], {i: seen.index(i) for i in sampled if i in own}
+
+
+def in_order(found: dict):
+    return torch.stack([found[token] for token in sorted(found)])
 
 
 def doubles(numbers):

@@ -30,9 +30,7 @@ def test_a_value_is_that_of_the_state_before_the_token(row):
         found = critic(batch)[batch["tool_mask"].bool()]
         loop = Loop(policy, 0.0, critic)
         expected = torch.cat([loop.values(r) for r in rows])
-        batch["completion_ids"][:, -1] = (
-            5  # the last token is not seen by its own value
-        )
+        batch["completion_ids"][:, -1] = 5  # no value sees its own token
         again = critic(batch)[batch["tool_mask"].bool()]
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
     torch.testing.assert_close(again, found, atol=0, rtol=0)

@@ -12,6 +12,8 @@ from helpers.agents.scripted import CHALLENGING, VANILLA
 from helpers.data.importers import import_sage
 from helpers.data.published import load, wide
 from helpers.data.sage_records import read_records
+from helpers.learning import tiny
+from helpers.learning.worlds import make_world
 from helpers.paths import ROOT
 from helpers.reporting import figures as look
 from helpers.reporting import rlver_drawn as drawn
@@ -89,8 +91,16 @@ def test_what_the_kit_is_said_to_do_is_what_its_settings_are():
     start = f"trains from {train.emotion.start}, evaluates from {test.emotion.start}"
     assert start == kit["start"]
     assert (train.emotion.clip, test.emotion.clip) == (None, 10)
-    assert "10 in evaluation, none in training" in kit["clip"]
-    assert "off by default" in kit["format"]
+    clips = [make_world("rlver", user, "a-model").settings.emotion.clip
+             for user in ("vanilla", "challenging")]  # fmt: skip
+    assert clips == [10, None]
+    assert "10 in evaluation; in training 10 for a vanilla user" in kit["clip"]
+    assert "none for a challenging one" in kit["clip"]
+    _, chat = tiny.load()
+    unclosed = chat.tokenizer.encode("You feel sad.", add_special_tokens=False)
+    thought, shown, visible = chat.split(unclosed)
+    assert thought is None and shown and visible == unclosed
+    assert "without a closing think tag is shown whole" in kit["format"]
 
 
 # --- tables ---------------------------------------------------------------------------

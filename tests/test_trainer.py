@@ -2,12 +2,13 @@
 
 import inspect
 import math
-import os
 import re
 
 import pytest
 import torch
 import trl
+from huggingface_hub import constants
+from huggingface_hub.utils import _telemetry
 from naive_credit import gae, mixed, outcome, whitened
 from reference_loop import Loop
 from trainer_fakes import (
@@ -56,8 +57,12 @@ class Recorded(DialogueTrainer):
 
     def training_step(self, *args, **kwargs):
         result = super().training_step(*args, **kwargs)
-        self.gradients.append([p.grad.clone() for p in parameters(self)])
+        self.gradients.append([grad_of(p) for p in parameters(self)])
         return result
+
+
+def grad_of(p):
+    return torch.zeros_like(p) if p.grad is None else p.grad.clone()
 
 
 def parameters(trainer):
@@ -147,7 +152,7 @@ def test_agrees_with_a_plain_loop(tmp_path, credit, row):
     replay(trainer, log, loop, credit, warm=1 if critic else 0)
     assert len(loop.losses) == 4
     assert trainer.losses == pytest.approx(loop.losses, abs=1e-10)
-    assert any(entry["clip_ratio/region_mean"] for entry in trainer.curve)
+    assert any(entry.get("clip_ratio/region_mean") for entry in trainer.curve)
     twins = [p for part in loop.parts for p in part]
     for ours, theirs in zip(
         [*trainer.gradients, parameters(trainer)], [*loop.gradients, twins], strict=True
@@ -278,7 +283,7 @@ def test_a_dialogue_without_a_token_does_no_harm(tmp_path):
 def test_a_step_in_which_nothing_was_judged_stops(tmp_path):
     model = tiny_policy()
     failing = roll_of(model, row=lambda s, seed: random_row(s, seed, failed=True))
-    with pytest.raises(RuntimeError, match="s.. ended in error: no answer"):
+    with pytest.raises(RuntimeError, match="step 1 has no judged.*user: no answer"):
         build(tmp_path, roll=failing, model=model).fit()
 
 
@@ -351,6 +356,29 @@ def test_the_critic_alone_learns_while_it_warms_up(tmp_path):
     )
     moved = zip(start, trainer.critic.parameters(), strict=True)
     assert all(not torch.equal(a, b) for a, b in moved)
+
+
+def test_packed_rows_and_a_walk_over_all_tokens_exclude_each_other(tmp_path):
+    model = tiny_policy()
+    walk = Credit("gae", skip_user=False)
+    trainer = build(
+        tmp_path, walk, CriticSettings(0.1), model, roll_of(model, row=packed_row)
+    )
+    with pytest.raises(ValueError, match="set skip_user"):
+        trainer.fit()
+
+
+def test_gradient_checkpointing_changes_nothing_but_memory(tmp_path):
+    losses = []
+    for name, less in (("a", False), ("b", True)):
+        trainer = build(
+            tmp_path / name, PPO, CriticSettings(0.01), gradient_checkpointing=less
+        )
+        trainer.fit()
+        assert trainer.model.is_gradient_checkpointing == less
+        assert trainer.critic.body.is_gradient_checkpointing == less
+        losses.append(trainer.losses)
+    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
 
 
 def test_a_loss_that_is_no_number_stops_with_its_batch(tmp_path):
@@ -557,5 +585,12 @@ def test_contract_transformers_asks_the_callbacks_around_the_update():
     )
 
 
-def test_no_telemetry():
-    assert os.environ["HF_HUB_OFFLINE"] == os.environ["HF_HUB_DISABLE_TELEMETRY"] == "1"
+def test_no_telemetry(tmp_path, monkeypatch):
+    sent = []
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(
+        _telemetry, "_TELEMETRY_QUEUE", type("Q", (), {"put": sent.append})
+    )
+    build(tmp_path)
+    assert sent == []

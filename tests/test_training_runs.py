@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from helpers.learning import results, tiny, training
+from helpers.learning import results, tiny, training, workers
 from helpers.learning.chat import ChatFormat
 from helpers.learning.credit import Credit
 from helpers.learning.critic import CriticSettings
@@ -25,7 +25,7 @@ SMALL = TrainerSettings(
 )
 CHECKS = Checks(split="tune", every=2, curve_cards=2, final_cards=3, users=("vanilla",))
 RECIPE = Recipe(
-    "GRPO", Credit("outcome"), "terminal_emotion", SMALL, reply_limit=8, checks=CHECKS
+    "GRPO", Credit("outcome"), "emotion_steps", SMALL, reply_limit=16, checks=CHECKS
 )
 PPO = replace(
     RECIPE, label="PPO", credit=Credit("gae", gamma=1.0), critic=CriticSettings(1e-3),
@@ -171,3 +171,34 @@ def test_the_same_seed_gives_the_same_dialogues(tmp_path):
     )
     assert [r.completion_ids for r in one] == [r.completion_ids for r in two]
     assert isinstance(chat, ChatFormat)
+
+
+def test_a_run_that_another_call_holds_is_waited_for(tmp_path, monkeypatch):
+    job = RECIPE.job(tmp_path)
+    looks = []
+
+    def work(jobs, most, board):
+        looks.append(len(jobs))
+        if len(looks) == 2:  # by now the other call has finished it
+            (job.folder / DONE).write_text("{}")
+        return [0]
+
+    monkeypatch.setattr(workers, "_work", work)
+    monkeypatch.setattr(workers, "PATIENCE", 0.0)
+    assert run_jobs([job], show=lambda text: None) == 1 and looks == [1, 1]
+
+
+def test_a_folder_is_held_by_one_process_at_a_time(tmp_path):
+    with workers.claim(tmp_path) as mine:
+        assert mine
+        with workers.claim(tmp_path) as other:
+            assert not other
+    with workers.claim(tmp_path) as again:
+        assert again
+
+
+def test_a_group_of_one_is_refused_with_the_fix_before_any_model():
+    with pytest.raises(ValueError, match="give 2 or more"):
+        replace(RECIPE, trainer=replace(SMALL, group_size=1))
+    with pytest.raises(ValueError, match="not divisible"):
+        replace(SMALL, group_size=3)

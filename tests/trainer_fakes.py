@@ -83,7 +83,8 @@ def random_row(scenario, seed, turns=None, failed=False, reply=(2, 6), user=(2, 
 
 
 def packed_row(scenario, seed, turns=None, think=(1, 4)):
-    """The same dialogue with a thought before each reply that no later turn sees."""
+    """The same dialogue with a thought before most replies that no later turn sees; a
+    reply without one stands on the trunk."""
     plain = random_row(scenario, seed, turns)
     rng = random.Random(f"think {scenario} {seed}")
     start = len(plain.prompt_ids)
@@ -94,7 +95,7 @@ def packed_row(scenario, seed, turns=None, think=(1, 4)):
         zip(plain.turn_ids, plain.completion_ids, strict=True), key=lambda pair: pair[0]
     ):
         visible = [word for _, word in group]
-        if turn >= 0:
+        if turn >= 0 and rng.random() < 0.8:
             branch = [rng.randrange(3, WORDS) for _ in range(rng.randint(*think))]
             branch += visible
             ids += branch
@@ -102,9 +103,10 @@ def packed_row(scenario, seed, turns=None, think=(1, 4)):
             turn_ids += [turn] * len(branch)
             positions += range(at, at + len(branch))
             segments += [turn + 1] * len(branch)
+            turn = -1  # what follows is the copy for later turns
         ids += visible
-        mask += [0] * len(visible)
-        turn_ids += [-1] * len(visible)
+        mask += [int(turn >= 0)] * len(visible)
+        turn_ids += [turn] * len(visible)
         positions += range(at, at + len(visible))
         segments += [0] * len(visible)
         at += len(visible)

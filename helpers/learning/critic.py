@@ -27,7 +27,7 @@ class CriticSettings:
     learning_rate: of AdamW, on the policy's schedule. value_clip: how far a value may
         move from what it was when the dialogue was rolled out and still be credited.
     max_grad_norm: of the critic's gradient alone. warmup_steps: generation batches at
-        the start in which only the critic learns.
+        the start in which only the critic learns; the schedule runs on meanwhile.
     """
 
     learning_rate: float

@@ -17,6 +17,8 @@ from transformers import Qwen2ForCausalLM
 
 from helpers.learning.engines import Sample
 
+SHRINK = 0.75  # decode on without the finished rows once so few of all are left
+
 
 class PrefixDecoder:
     """An `engines.Engine` for Qwen2 models with full attention.
@@ -63,21 +65,30 @@ class PrefixDecoder:
         self._arrange(list(keys))
         self._reserve(max(map(len, contexts)) + limit)
         logits, lengths = self._prefill(contexts)
-        said = [[] for _ in keys]
-        logprobs = [[] for _ in keys]
-        live = torch.ones(len(keys), dtype=torch.bool)
-        for _ in range(limit):
+        said, logprobs = [[] for _ in keys], [[] for _ in keys]
+        rows, cache, whole = list(range(len(keys))), self._cache, limit
+        open_rows = set(rows)
+        for step in range(limit):
             tokens, chosen = self._sample(logits)
-            for i in live.nonzero().flatten().tolist():
-                said[i].append(int(tokens[i]))
-                logprobs[i].append(float(chosen[i]))
-            live &= tokens != self._end
-            if not live.any():
+            for k, (i, token) in enumerate(zip(rows, tokens.tolist(), strict=True)):
+                if i in open_rows:
+                    said[i].append(token)
+                    logprobs[i].append(float(chosen[k]))
+                    if token == self._end:
+                        open_rows.discard(i)
+            if not open_rows or step == limit - 1:
                 break
-            logits = self._forward(tokens[:, None], lengths[:, None])[:, 0]
+            if len(open_rows) <= SHRINK * len(rows):
+                # Go on with the open rows alone, on a copy of their cache.
+                whole = min(whole, step)
+                keep = [k for k, i in enumerate(rows) if i in open_rows]
+                rows, index = [rows[k] for k in keep], torch.tensor(keep)
+                cache = [[x.index_select(0, index) for x in kv] for kv in cache]
+                tokens, lengths = tokens[index], lengths[index]
+            logits = self._forward(tokens[:, None], lengths[:, None], cache)[:, 0]
             lengths = lengths + 1
         self._ids = [
-            [*context, *words[:-1]]
+            [*context, *words[: min(whole, len(words) - 1)]]
             for context, words in zip(contexts, said, strict=True)
         ]
         return [Sample(*pair) for pair in zip(said, logprobs, strict=True)]
@@ -93,11 +104,14 @@ class PrefixDecoder:
         start = torch.tensor(starts)
         # Padding is written behind the row's end and overwritten before it is seen.
         self._reserve(int(start.max()) + width)
-        logits = self._forward(block, start[:, None] + torch.arange(width))
+        places = start[:, None] + torch.arange(width)
+        logits = self._forward(block, places, self._cache)
         last = torch.tensor([len(r) - 1 for r in rests])
         return logits[torch.arange(len(rests)), last], start + last + 1
 
-    def _forward(self, tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    def _forward(
+        self, tokens: torch.Tensor, positions: torch.Tensor, cache
+    ) -> torch.Tensor:
         """Logits (n, m, V) of m tokens a row at their positions; fills the cache."""
         n, m = tokens.shape
         hidden = self._table[tokens]
@@ -106,7 +120,7 @@ class PrefixDecoder:
         used = int(positions.max()) + 1
         seen = torch.arange(used) <= positions[:, None, :, None]
         at = positions[:, None, :, None].expand(n, self._heads, m, self._size)
-        for layer, (cached_k, cached_v) in zip(self._layers, self._cache, strict=True):
+        for layer, (cached_k, cached_v) in zip(self._layers, cache, strict=True):
             x = self._norm(hidden, layer["before"])
             qkv = F.linear(x, layer["qkv"], layer["bias"])
             q, k, v = qkv.view(n, m, 3, self._heads, self._size).permute(2, 0, 3, 1, 4)

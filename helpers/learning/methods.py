@@ -39,8 +39,9 @@ METHODS = {
 }
 # RLVER's released script: critic rate 5e-6 to the actor's 1e-6, value clip 0.5.
 CRITIC_RATE = 5.0
-# Share of the steps in which only the critic learns: 50 - 20 of 350 in RLVER's figures.
-CRITIC_START = 0.08
+# Share of the steps at the start in which only the critic learns (the kit's own choice:
+# an untrained critic tells a policy nothing).
+CRITIC_START = 0.125
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,13 @@ class Scale:
     steps: generation batches. dialogues: of each. group: dialogues of one scenario.
     minibatches: updates a step. reply_limit: tokens. policy, lora, engine, user_model,
     device: see `Recipe`, `TrainerSettings`. save_every: steps between checkpoints.
+    warmup: steps over which the learning rate rises from 0; RLVER has 50 of 350.
     """
 
     steps: int
-    dialogues: int = 64
-    group: int = 8
-    minibatches: int = 2
+    dialogues: int = 32
+    group: int = 4
+    minibatches: int = 1
     reply_limit: int = 40
     save_every: int = 20
     policy: str = "tiny"
@@ -63,6 +65,7 @@ class Scale:
     engine: str = "decoder"
     user_model: str = ""
     device: str = "cpu"
+    warmup: int = 0
 
 
 def make_recipe(
@@ -95,14 +98,14 @@ def make_recipe(
         steps=scale.steps, learning_rate=rate, entropy_coef=entropy, seed=seed,
         dialogues=scale.dialogues, minibatches=scale.minibatches,
         group_size=1 if method.alone else scale.group,
-        warmup_steps=max(1, scale.minibatches * scale.steps // 16),
+        warmup_steps=scale.warmup,
         epsilon_high=epsilon_high, save_every=scale.save_every,
         device=scale.device, bf16=scale.device == "cuda",
     )  # fmt: skip
     critic = None
     if credit.needs_critic:
-        warmup = round(CRITIC_START * scale.steps)
-        critic = CriticSettings(CRITIC_RATE * rate, warmup_steps=warmup)
+        alone = round(CRITIC_START * scale.steps)
+        critic = CriticSettings(CRITIC_RATE * rate, warmup_steps=alone)
     return Recipe(
         label(name, think, user), credit, reward, trainer, critic, think,
         reply_limit=scale.reply_limit, rules=rules, user=user,

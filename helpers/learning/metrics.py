@@ -55,6 +55,7 @@ GLOSSARY = {
     "time/forward": "seconds of forward passes, the critic's included",
     "time/backward": "seconds of backward passes",
     "time/optimiser": "seconds of gradient clipping and parameter updates",
+    "time/check": "seconds of checks on the way, if a callback times them so",
     "time/own": "the rest of time/step: padding, advantages, metrics, logging",
     "time/step": "wall seconds of the step, without writing a checkpoint",
     "tokens/policy": "tokens that the policy sampled in the step",

@@ -2,13 +2,14 @@
 
 The hash names the folder of the run, so that no run is repeated and none is taken for
 another: it covers the settings, the weights of the start, the cards, the rules of the
-scripted world and the code of the training core. The label is for people and is not
-part of it.
+scripted world, the prompts and readers that are in use, the code of the training core
+and the versions of its libraries. The label is for people and is not part of it.
 """
 
 import hashlib
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,23 @@ from helpers.data.scenarios import split_path
 from helpers.learning.credit import Credit
 from helpers.learning.critic import CriticSettings
 from helpers.learning.rewards import REWARDS
-from helpers.learning.settings import TrainerSettings
+from helpers.learning.settings import TrainerSettings, check_sizes
 from helpers.learning.tiny import POLICY
 from helpers.learning.workers import Job
 from helpers.learning.worlds import RULES, TEMPERS
 from helpers.sandbox.store import settings_hash
 
-# The modules whose edits make another run.
-CORE = (
-    "advantages", "batches", "chat", "credit", "critic", "decoder", "engines", "groups",
-    "rewards", "rollout", "rows", "settings", "tiny", "trainer", "training", "worlds",
-)  # fmt: skip
+# The modules whose edits make another run, from the root of the package.
+CORE = {
+    "learning": (
+        "advantages", "batches", "chat", "credit", "critic", "decoder", "engines",
+        "groups", "models", "rewards", "rollout", "rows", "settings", "tiny", "trainer",
+        "training", "worlds",
+    ),
+    "sandbox": ("episode", "run"),
+    "scoring": ("epm", "geometry", "rubric", "verdicts"),
+}  # fmt: skip
+LIBRARIES = ("torch", "transformers", "trl", "peft")
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,7 @@ class Recipe:
                 raise ValueError(
                     f"{self.label}: {name} {value!r}: choose of {', '.join(known)}"
                 )
+        check_sizes(self.trainer, self.credit)
 
     def describe(self) -> dict[str, Any]:
         """JSON values, the inverse of `from_dict`."""
@@ -108,7 +116,8 @@ class Recipe:
     def hash(self) -> str:
         described = self.describe()
         del described["label"]
-        return settings_hash({**described, **_sources(self.policy, self.checks.split)})
+        sources = _sources(self.policy, self.user_model, self.checks.split)
+        return settings_hash({**described, **sources})
 
     def folder(self, training: Path) -> Path:
         """The folder of this run inside the folder of all runs."""
@@ -119,16 +128,28 @@ class Recipe:
 
 
 @cache
-def _sources(policy: str, split: str) -> dict[str, str]:
-    """Hashes of what a run depends on beside its settings."""
-    here = Path(__file__).parent
+def _sources(policy: str, user_model: str, split: str) -> dict[str, Any]:
+    """Hashes of what a run depends on beside its settings. The weights of a policy
+    other than the tiny one, and a model behind an endpoint, are known by name only."""
+    package = Path(__file__).parents[1]
+    agents = package / "agents"
     files = {
-        "core": [here / f"{name}.py" for name in CORE],
+        "core": [package / d / f"{n}.py" for d, names in CORE.items() for n in names],
         "cards": [split_path("train"), split_path(split)],
-        "start": [POLICY / "model.safetensors"] if policy == "tiny" else [],
     }
+    if policy == "tiny":
+        files["start"] = [POLICY / "model.safetensors"]
+    else:
+        files["reader"] = sorted(agents.glob("free_text*.py"))
+        files["prompts"] = sorted((agents / "prompts").glob("policy_*"))
+    if user_model:
+        files["user"] = [
+            agents / "sage.py",
+            *sorted((agents / "prompts").glob("sage_*")),
+        ]
     digests = {
         name: hashlib.sha256(b"".join(p.read_bytes() for p in paths)).hexdigest()[:16]
         for name, paths in files.items()
     }
-    return {**digests, "rules": rules_source()}
+    versions = {name: version(name) for name in LIBRARIES}
+    return {**digests, "rules": rules_source(), "versions": versions}

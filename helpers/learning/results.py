@@ -57,8 +57,11 @@ def train(
     """Run what is not yet there, as worker processes; results in the given order.
 
     Args:
-        training: the folder of all runs. workers, show: see `workers.run_jobs`.
+        training: the folder of all runs. workers, show: see `workers.run_jobs`; on a
+            GPU one worker unless said otherwise.
     """
+    if any(recipe.trainer.device != "cpu" for recipe in recipes):
+        workers = workers or 1
     run_jobs([recipe.job(training) for recipe in recipes], workers, show)
     return [Result(r.label, r, r.folder(training), r.trainer.steps) for r in recipes]
 

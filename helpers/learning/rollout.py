@@ -13,7 +13,7 @@ the dialogue and suits engines and trainers that know no packed rows; it deviate
 the paper in that a thought is read by all later ones.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -100,13 +100,12 @@ def roll_out(
     chat: ChatFormat,
     talk: TalkSettings,
     run_hash: str = "",
-    progress: Callable[[int], None] | None = None,
 ) -> list[Row]:
     """Bring all dialogues to their end, side by side.
 
     Args:
         episodes: fresh ones, each with its own user session.
-        run_hash: goes into the records. progress: called with the open dialogues.
+        run_hash: goes into the records.
 
     Returns:
         One Row an episode, in order. A dialogue that failed before the first reply has
@@ -135,8 +134,6 @@ def roll_out(
             for i in live:
                 tokens[i].told(chat.user_turn(episodes[i].user_line))
             turn += 1
-            if progress is not None:
-                progress(len(live))
     return [
         made.row(episode.record(repeat, run_hash))
         for repeat, (made, episode) in enumerate(zip(tokens, episodes, strict=True))

@@ -102,6 +102,7 @@ class TrainerSettings:
             "temperature": self.temperature,
             "use_cpu": self.device == "cpu",
             "bf16": self.bf16,
+            "disable_dropout": True,  # or no ratio to the sampling would start at 1
             "gradient_checkpointing": self.gradient_checkpointing,
             "dataloader_pin_memory": self.device != "cpu",
             "ddp_find_unused_parameters": False,

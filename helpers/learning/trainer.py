@@ -21,11 +21,9 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")  # or constructing a trainer reports to TRL
-os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-
 import torch
 from datasets import Dataset
+from huggingface_hub import constants
 from torch import Tensor
 from transformers import PrinterCallback, TrainerCallback
 from transformers.utils.logging import disable_progress_bar
@@ -44,6 +42,10 @@ from helpers.learning.settings import TrainerSettings, check_sizes, plan
 
 Roll = Callable[[Sequence[str], int], list[Row]]
 COMPLETE = "complete"  # the last file of a checkpoint
+
+# Else TRL reports each trainer that is made. The environment variable of this name is
+# read when huggingface_hub is imported, which may have been long ago.
+constants.HF_HUB_DISABLE_TELEMETRY = True
 
 
 def last_checkpoint(folder: Path) -> Path | None:
@@ -103,9 +105,8 @@ class DialogueTrainer(GRPOTrainer):
         )
         self.num_generations = settings.group_size  # read when the sampler is made
         self.remove_callback(PrinterCallback)
-        self.settings, self.credit, self.roll, self.reward = (
-            settings, credit, roll, reward,
-        )  # fmt: skip
+        self.settings, self.credit = settings, credit
+        self.roll, self.reward = roll, reward
         self.clock = Clock(self.accelerator.device.type == "cuda")
         for name, phase in (("backward", "backward"), ("clip_grad_norm_", "optimiser")):
             function = getattr(self.accelerator, name)
@@ -113,7 +114,9 @@ class DialogueTrainer(GRPOTrainer):
         self.add_callback(_Housekeeping(self))
         self.critic_settings, self.critic = critic, None
         if critic is not None:
-            self.critic = Critic(self.model).to(self.accelerator.device)
+            self.critic = Critic(self.model).to(self.accelerator.device).train()
+            if settings.gradient_checkpointing:
+                self.critic.body.gradient_checkpointing_enable()
             self.value_model = self.accelerator.prepare_model(self.critic)
 
     def create_optimizer(self, *args, **kwargs):
@@ -130,13 +133,10 @@ class DialogueTrainer(GRPOTrainer):
             )
         return optimizer
 
-    def fit(self, resume: bool = True) -> list[dict]:
-        """Train, going on from the last complete checkpoint if there is one.
-
-        Returns:
-            The curve.
-        """
-        checkpoint = last_checkpoint(self.args.output_dir) if resume else None
+    def fit(self) -> list[dict]:
+        """Train to the last step, from the newest complete checkpoint in the output
+        folder if there is one; returns the curve."""
+        checkpoint = last_checkpoint(self.args.output_dir)
         if checkpoint is not None and self.critic is not None:
             self.critic.load(checkpoint)
         disable_progress_bar()  # of writing a checkpoint
@@ -162,11 +162,14 @@ class DialogueTrainer(GRPOTrainer):
         with self.clock("rollout"):
             rows = self.roll([x["prompt"] for x in inputs], seed.getrandbits(31))
         if len(rows) != len(inputs):
-            raise ValueError(
-                f"{len(inputs)} dialogues were asked for, {len(rows)} came"
-            )
+            raise ValueError(f"{len(inputs)} dialogues asked for, {len(rows)} came")
         rewards, valid = turn_table([self.reward(row.dialogue) for row in rows])
         batch = collate(rows, valid, self.processing_class.pad_token_id)
+        if "segments" in batch and self.critic and not self.credit.skip_user:
+            raise ValueError(
+                "packed rows hold each reply twice, so GAE cannot walk over all "
+                "tokens: set skip_user, or keep the thoughts in the history"
+            )
         batch["group_ids"] = torch.tensor([x["group"] for x in inputs])
         number = torch.promote_types(self.model.dtype, torch.float32)
         batch = {
@@ -210,13 +213,10 @@ class DialogueTrainer(GRPOTrainer):
         """A function of a batch, without gradient, on as many rows as a forward pass
         of training takes."""
         size = self.args.per_device_train_batch_size
+        starts = range(0, len(batch["turn_ids"]), size)
+        parts = [{k: x[i : i + size] for k, x in batch.items()} for i in starts]
         with torch.no_grad():
-            return torch.cat(
-                [
-                    function({name: x[i : i + size] for name, x in batch.items()})
-                    for i in range(0, len(batch["turn_ids"]), size)
-                ]
-            )
+            return torch.cat([function(part) for part in parts])
 
     @contextmanager
     def _start_of_training(self):
@@ -246,13 +246,13 @@ class DialogueTrainer(GRPOTrainer):
             return self.value_model(batch)
 
     def _compute_loss(self, model, inputs: dict[str, Tensor]) -> Tensor:
-        """The policy's loss as TRL has it, and the critic's."""
-        self.minibatch = inputs
-        loss = super()._compute_loss(model, inputs)
+        """The policy's loss as TRL has it, and the critic's. While the critic warms up
+        the policy gets no gradient at all, so that the optimiser leaves it alone."""
+        self.minibatch, loss = inputs, 0.0
         if self.critic is not None:
-            if self.generation < self.critic_settings.warmup_steps:
-                loss = 0.0 * loss  # the graph stays, as several processes need it to
-            loss = loss + self._critic_loss(inputs)
+            loss = self._critic_loss(inputs)
+        if self.critic is None or self.generation >= self.critic_settings.warmup_steps:
+            loss = loss + super()._compute_loss(model, inputs)
         if not torch.isfinite(loss):
             self._stop(loss, inputs)
         return loss
@@ -262,9 +262,8 @@ class DialogueTrainer(GRPOTrainer):
             self._values(inputs), inputs["old_values"], inputs["returns"],
             inputs["tool_mask"], self.critic_settings.value_clip,
         )  # fmt: skip
-        seen = torch.stack([loss.detach(), clipped])
-        loss_of_all, clipped = self.accelerator.reduce(seen, "mean")
-        self._log({"critic/value_loss": loss_of_all, "critic/clip_share": clipped})
+        both = self.accelerator.reduce(torch.stack([loss.detach(), clipped]), "mean")
+        self._log({"critic/value_loss": both[0], "critic/clip_share": both[1]})
         return loss / self.current_gradient_accumulation_steps
 
     def _stop(self, loss: Tensor, inputs: dict[str, Tensor]) -> None:
@@ -346,11 +345,9 @@ def _unused(**_):
 
 
 def _nothing_judged(rows: list[Row], generation: int) -> str:
-    failed = [row.dialogue for row in rows if row.dialogue.failure is not None]
-    why = "no turn was judged"
-    if failed:
-        why = f"{failed[0].scenario_id} ended in error: {failed[0].failure.detail}"
+    failures = [row.dialogue.failure for row in rows if row.dialogue.failure]
+    why = f": {failures[0].role}: {failures[0].detail}" if failures else ""
     return (
-        f"step {generation + 1} has no reward in any dialogue ({why}); see to the "
-        "failing role and resume"
+        f"step {generation + 1} has no judged turn in any dialogue{why}; see to the "
+        "failing role and run this again to go on from the last checkpoint"
     )

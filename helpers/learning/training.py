@@ -19,6 +19,8 @@ from pathlib import Path
 import torch
 from transformers import TrainerCallback
 
+from helpers.agents.clauses import read_clauses
+from helpers.agents.free_text import read_free_text
 from helpers.agents.templates import render
 from helpers.data.scenarios import Scenario, load_cards
 from helpers.files import write_atomically
@@ -32,7 +34,15 @@ from helpers.learning.rewards import REWARDS
 from helpers.learning.rollout import TalkSettings, roll_out
 from helpers.learning.rows import Row
 from helpers.learning.trainer import DialogueTrainer
-from helpers.learning.workers import DONE, FAILED, LOG, PROGRESS, RECIPE, claim
+from helpers.learning.workers import (
+    DONE,
+    FAILED,
+    LOG,
+    PROGRESS,
+    RECIPE,
+    claim,
+    progress,
+)  # fmt: skip
 from helpers.learning.worlds import World, make_world
 from helpers.sandbox.dialogue import Dialogue
 from helpers.sandbox.run import dialogue_seed
@@ -45,7 +55,9 @@ class Orphaned(SystemExit):
 
 
 def start_policy(recipe: Recipe) -> tuple[torch.nn.Module, ChatFormat]:
-    """The policy before training, on the recipe's device."""
+    """The policy before training, on the recipe's device; new adapters and heads are
+    drawn from the recipe's seed."""
+    torch.manual_seed(recipe.trainer.seed)
     if recipe.policy == "tiny":
         model, chat = tiny.load()
         return model.to(recipe.trainer.device), chat
@@ -61,6 +73,13 @@ def talk_settings(recipe: Recipe, together: int = 1) -> TalkSettings:
     else:
         system = render("policy_think" if recipe.think else "policy_direct", "en")
     return TalkSettings(system, recipe.reply_limit, recipe.history, together)
+
+
+def meet(recipe: Recipe, rules: str, user: str, folder: Path) -> World:
+    """The world of a run. Users by rule read the tiny policy by the closed grammar that
+    it speaks, and a model that speaks English by its cues."""
+    reader = read_clauses if recipe.policy == "tiny" else read_free_text
+    return make_world(rules, user, recipe.user_model, folder / "client", reader)
 
 
 def make_engine(recipe: Recipe, model, chat: ChatFormat) -> Engine:
@@ -99,7 +118,7 @@ def check(
     for user in users:
         path = check_path(folder, step, user)
         if not path.is_file():
-            world = make_world(checks.rules, user, recipe.user_model, folder / "client")
+            world = meet(recipe, checks.rules, user, folder)
             rows = talk(recipe, model, chat, world, cards, checks.seed)
             lines = [row.dialogue.to_json() for row in rows]
             write_atomically(path, "\n".join(lines) + "\n")
@@ -118,11 +137,11 @@ class Run:
 
     def __init__(self, recipe: Recipe, folder: Path):
         self.recipe, self.folder = recipe, Path(folder)
+        self._started = time.monotonic()
+        self._before = progress(self.folder).get("seconds", 0.0)
         self.model, self.chat = start_policy(recipe)
         self.cards = {card.id: card for card in load_cards("train")}
-        self.world = make_world(
-            recipe.rules, recipe.user, recipe.user_model, self.folder / "client"
-        )
+        self.world = meet(recipe, recipe.rules, recipe.user, self.folder)
         self.checked = load_cards(recipe.checks.split)
         self.trainer = DialogueTrainer(
             self.model, self.chat.tokenizer, list(self.cards), self.roll,
@@ -141,22 +160,28 @@ class Run:
         cards = self.checked[: checks.final_cards if last else checks.curve_cards]
         check(self.recipe, self.model, self.chat, cards, self.folder, step, users)
 
+    @property
+    def seconds(self) -> float:
+        """Spent on this run so far, by this process and those before it."""
+        return round(self._before + time.monotonic() - self._started, 1)
+
     def tell(self, step: int, note: str) -> None:
-        told = {"step": step, "steps": self.recipe.trainer.steps, "note": note}
+        told = {
+            "step": step, "steps": self.recipe.trainer.steps, "note": note,
+            "seconds": self.seconds,
+        }  # fmt: skip
         write_atomically(self.folder / PROGRESS, json.dumps(told))
 
     def execute(self) -> None:
         """Train, check, keep; a finished run is left alone."""
         if (self.folder / DONE).is_file():
             return
-        started = time.monotonic()
         self.check(0)
         curve = self.trainer.fit()
         self.check(self.recipe.trainer.steps, last=True)
         self.model.save_pretrained(self.folder / "policy", safe_serialization=True)
         write_atomically(self.folder / CURVE, json.dumps(curve))
-        seconds = round(time.monotonic() - started, 1)
-        write_atomically(self.folder / DONE, json.dumps({"seconds": seconds}))
+        write_atomically(self.folder / DONE, json.dumps({"seconds": self.seconds}))
 
 
 def check_path(folder: Path, step: int, user: str) -> Path:
@@ -181,16 +206,15 @@ class _Watch(TrainerCallback):
             raise Orphaned(1)
         if state.global_step % settings.minibatches:
             return
-        step, checks = state.global_step // settings.minibatches, run.recipe.checks
-        if step % checks.every == 0 and step < settings.steps:
-            run.check(step, checks.users[:1], checks.curve_cards)
-        emotion = (
-            run.trainer.curve[-1].get("dialogue/final_emotion")
-            if run.trainer.curve
-            else None
-        )
+        step = state.global_step // settings.minibatches
+        if step % run.recipe.checks.every == 0 and step < settings.steps:
+            with run.trainer.clock("check"):
+                run.check(step)
         note = f"step {step}/{settings.steps}"
-        run.tell(step, note if emotion is None else f"{note}, emotion {emotion:.0f}")
+        for entry in run.trainer.curve[-1:]:  # of the step before: logs come later
+            if entry["dialogue/final_emotion"] is not None:
+                note += f", final emotion {entry['dialogue/final_emotion']:.0f}"
+        run.tell(step, note)
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from helpers.learning.results import Result, scores, train
 from helpers.paths import RUNS
 
 SEED = 100  # of the tuning runs only
-CHECKS = Checks(split="tune", every=1000, curve_cards=1, final_cards=60,
+CHECKS = Checks(split="tune", every=1000, curve_cards=1, final_cards=40,
                 users=("vanilla",))  # fmt: skip
 
 
@@ -43,12 +43,12 @@ class Family:
     judged_by: str = "sage"
 
 
-RATES, ENTROPIES = (3e-4, 6e-4, 1.2e-3), (0.0, 0.02)
+RATES, ENTROPIES = (1.5e-4, 3e-4, 6e-4, 1.2e-3), (0.001,)
 FAMILIES = {
-    "rlver": Family(("GRPO", "PPO"), (False, True), RATES, ENTROPIES, Scale(steps=30)),
+    "rlver": Family(("GRPO", "PPO"), (False, True), RATES, ENTROPIES, Scale(steps=16)),
     "mapo": Family(
         ("GRPO", "PPO", "REINFORCE++", "turn-only", "batch-only", "MAPO"), (False,),
-        RATES, ENTROPIES, Scale(steps=30), "distance",
+        RATES, ENTROPIES, Scale(steps=16, minibatches=2), "distance",
         (("rules", "empa"), ("reward", "distance"), ("epsilon_high", 0.28)), "empa",
     ),
 }  # fmt: skip

@@ -133,7 +133,8 @@ def loss(model, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """
     ids = batch["ids"]
     mask = attention(batch["segments"], ids != model.config.pad_token_id)
-    bias = torch.where(mask, 0.0, torch.finfo(torch.float32).min)
+    lowest = torch.finfo(model.dtype).min
+    bias = torch.zeros(mask.shape, dtype=model.dtype).masked_fill(~mask, lowest)
     logits = model(
         input_ids=ids, attention_mask=bias, position_ids=batch["positions"]
     ).logits

@@ -24,6 +24,7 @@ from helpers.progress import clock
 RECIPE, PROGRESS, DONE = "recipe.json", "progress.json", "done.json"
 LOG, FAILED = "worker.log", "failed.txt"
 BAR = 24
+PATIENCE = 5.0  # seconds between looks at runs that another call works on
 
 
 class WorkerFailed(RuntimeError):
@@ -65,9 +66,21 @@ def run_jobs(jobs: Sequence[Job], workers: int | None = None, show=None) -> int:
         (job.folder / FAILED).unlink(missing_ok=True)
         text = json.dumps({"label": job.label, **job.recipe}, indent=1) + "\n"
         write_atomically(job.folder / RECIPE, text)
-    count = min(len(missing), workers or os.cpu_count() or 1)
     board = _Board(missing, show)
-    processes = [_start(missing) for _ in range(count)]
+    while waiting := [job for job in missing if not job.done]:
+        codes = _work(waiting, workers or os.cpu_count() or 1, board)
+        if any(codes) or any((job.folder / FAILED).is_file() for job in waiting):
+            raise WorkerFailed(_last_words(waiting, codes))
+        if any(not job.done for job in waiting):
+            time.sleep(PATIENCE)  # another call holds the rest: look again
+    board.update()
+    return len(missing)
+
+
+def _work(jobs: Sequence[Job], most: int, board: "_Board") -> list[int]:
+    """Start workers on these jobs and wait for them; their exit codes. The first that
+    fails stops the others."""
+    processes = [_start(jobs) for _ in range(min(len(jobs), most))]
     try:
         while any(process.poll() is None for process in processes):
             time.sleep(0.3)
@@ -79,11 +92,7 @@ def run_jobs(jobs: Sequence[Job], workers: int | None = None, show=None) -> int:
             process.terminate()
         for process in processes:
             process.wait()
-    board.update()
-    failed = [job for job in missing if not job.done]
-    if failed:
-        raise WorkerFailed(_last_words(failed, [p.returncode for p in processes]))
-    return len(missing)
+    return [process.returncode for process in processes]
 
 
 def _start(jobs: Sequence[Job]) -> subprocess.Popen:
@@ -92,11 +101,16 @@ def _start(jobs: Sequence[Job]) -> subprocess.Popen:
         "TRL_EXPERIMENTAL_SILENCE": "1", "TOKENIZERS_PARALLELISM": "false",
     }  # fmt: skip
     folders = [str(job.folder) for job in jobs]
-    return subprocess.Popen(
-        [sys.executable, "-m", "helpers.learning.training", *folders],
-        cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    with open(_common_log(jobs), "ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "helpers.learning.training", *folders],
+            cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        )  # fmt: skip
+
+
+def _common_log(jobs: Sequence[Job]) -> Path:
+    """Where workers write before they have a run."""
+    return jobs[0].folder.parent / LOG
 
 
 @contextmanager
@@ -112,14 +126,12 @@ def claim(folder: Path):
 
 
 def _last_words(jobs: Sequence[Job], codes: Sequence[int]) -> str:
-    for job in jobs:
-        if (job.folder / FAILED).is_file():
-            where, path = job, job.folder / FAILED
-            break
-    else:
-        where = max(jobs, key=lambda job: _told(job))
-        path = where.folder / LOG
-    lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+    failed = [job for job in jobs if (job.folder / FAILED).is_file()]
+    begun = [job for job in jobs if not job.done and _told(job)]
+    where = (failed or sorted(begun, key=_told)[-1:] or jobs[:1])[0]
+    paths = [where.folder / FAILED, where.folder / LOG, _common_log(jobs)]
+    path = next(path for path in paths if path.is_file())
+    lines = path.read_text("utf-8", "replace").splitlines()
     tail = "\n".join(f"    | {line}" for line in lines[-12:])
     return (
         f"{where.label}: ended without a result (exit codes {codes}); last words:\n"

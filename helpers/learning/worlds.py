@@ -11,6 +11,8 @@ by the model behind the endpoint, vanilla or challenging as `manner` says.
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from helpers.agents.acts import Reader
+from helpers.agents.clauses import read_clauses
 from helpers.agents.llm import LLMClient
 from helpers.agents.roles import Judge, User
 from helpers.agents.sage import SageUser, sage_settings
@@ -45,13 +47,19 @@ class World:
         return Episode(card, self.user, self.judge, None, self.settings, seed)
 
 
-def make_world(rules: str, user: str, model: str = "", folder: Path | None = None):
+def make_world(
+    rules: str,
+    user: str,
+    model: str = "",
+    folder: Path | None = None,
+    reader: Reader = read_clauses,
+) -> World:
     """The World of that name.
 
     Args:
         rules: key of RULES. user: key of TEMPERS, played by rule when `model` is empty,
             else by that model (vanilla or challenging). folder: for the client's cache
-            and ledger.
+            and ledger. reader: what a user and judge by rule read replies with.
 
     Raises: ValueError for a name that is not known, or rules that need a scripted judge
         with a user played by a model.
@@ -64,9 +72,9 @@ def make_world(rules: str, user: str, model: str = "", folder: Path | None = Non
     settings = RULES[rules]()
     if not model:
         temper = TEMPERS[user]
-        judge = ScriptedJudge(temper.grammar, temper.reserved)
+        judge = ScriptedJudge(temper.grammar, temper.reserved, reader)
         return World(
-            ScriptedUser(temper, settings.emotion),
+            ScriptedUser(temper, settings.emotion, reader),
             judge if settings.epm else None,
             settings,
         )

@@ -3,6 +3,7 @@
 Paper: RLVER (arXiv 2507.03112) Figures 8 and 9; the dialogues are the kit's own.
 """
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import pandas as pd
 
 from helpers.learning.results import Result
 from helpers.reporting import figures as look
+from helpers.reporting.learning_figures import DEMO
 from helpers.reporting.learning_looks import look_of
 from helpers.sandbox.dialogue import Dialogue
 
@@ -18,7 +20,7 @@ RULE = (
     "the case whose gain, with the seeds averaged, is the median gain of {label}; of "
     "its runs, the one whose gain is the median there; ties: the lowest case and seed"
 )
-WRAP = 50  # characters of a line of text
+WRAP = 45  # characters of a line of text, bold ones in a column
 LINE = 0.128  # inches of one
 
 
@@ -26,10 +28,12 @@ LINE = 0.128  # inches of one
 class Case:
     """A case with the gain that it was chosen for.
 
-    gain: of the run that is shown. median: over all cases, seeds averaged. of: cases.
+    start, label: of the two policies. gain: of the run that is shown. median: over all
+    cases, seeds averaged. of: cases.
     """
 
     id: str
+    start: str
     label: str
     seed: int
     gain: float
@@ -69,8 +73,9 @@ def median_case(runs: Sequence[Result], start: Result, user: str | None = None) 
         raise ValueError(f"{label}: no case that the start and all runs finished")
     case = _median(table.mean(axis=1))
     seed = _median(table.loc[case])
+    median = table.mean(axis=1).median()
     return Case(
-        case, label, seed, gains[case, seed], table.mean(axis=1).median(), len(table),
+        case, start.label, label, seed, gains[case, seed], median, len(table),
         before[case], after[case, seed],
     )  # fmt: skip
 
@@ -80,8 +85,11 @@ def _median(values: pd.Series):
     return (values - values.median()).abs().sort_index().idxmin()
 
 
-def case_study(case: Case, first: int, last: int):
+def case_study(case: Case, first: int, last: int, source: str = DEMO):
     """Turns `first` to `last` of both dialogues as text, and the whole emotion traces.
+
+    Args:
+        source: names the runs.
 
     Returns:
         figure; data, of all turns: side, turn, speaker, text, emotion after the line.
@@ -90,10 +98,10 @@ def case_study(case: Case, first: int, last: int):
     texts = {name: _lines(d, first, last) for name, d in sides.items()}
     height = LINE * max(len(text) for text in texts.values()) + 0.1
     figure, axes = look.grid(
-        2, 2, height + 1.75, sharex="row", sharey="row",
+        2, 2, height + 1.95, sharex="row", sharey="row",
         gridspec_kw={"height_ratios": [height, 1.2]},
     )  # fmt: skip
-    colours = {"before": look_of("base"), "after": look_of(case.label)}
+    colours = {"before": look_of(case.start), "after": look_of(case.label)}
     for column, (name, dialogue) in enumerate(sides.items()):
         ax, trace = axes[0][column], axes[1][column]
         ax.axis("off")
@@ -110,6 +118,7 @@ def case_study(case: Case, first: int, last: int):
         trace.set_ylim(-4, 104)
         trace.set_xlabel("reply (0: opening; shaded: the text above)")
     axes[1][0].set_ylabel("emotion (0 to 100)")
+    figure.suptitle(f"{source}, case {case.id}, turns {first} to {last}", fontsize=8)
     return figure, pd.concat([_rows(name, d) for name, d in sides.items()])
 
 
@@ -120,7 +129,8 @@ def _lines(dialogue: Dialogue, first: int, last: int) -> list[tuple[str, dict]]:
     lines: list[tuple[str, dict]] = []
 
     def say(text: str, style: dict) -> None:
-        wrapped = textwrap.wrap(text, WRAP, subsequent_indent="    ")
+        glued = re.sub(r" ([.,?!])", "\u00a0\\1", text)  # no line starts with a stop
+        wrapped = textwrap.wrap(glued, WRAP, subsequent_indent="    ")
         lines.extend((line.replace("$", r"\$"), style) for line in wrapped)
 
     shown = [turn for turn in dialogue.turns if first <= turn.number <= last]

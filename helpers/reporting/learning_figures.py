@@ -1,8 +1,9 @@
 """RLVER's figures of training, from the kit's own runs, with the printed ones beside.
 
 Frames of `learning_measures` in, (figure, data frame of what is drawn) out. A missing
-value is a gap. Panels that hold printed values say so; all others are titled as offline
-demo: a tiny policy and scripted users share no scale with the paper's.
+value is a gap. Panels that hold printed values say so; all others are titled with their
+`source`, an offline demo unless said otherwise: a tiny policy and scripted users share
+no scale with the paper's.
 
 Paper: RLVER (arXiv 2507.03112) Figures 2 to 7.
 """
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from helpers.agents.calibration import GROUPS
 from helpers.data.published import load
@@ -34,15 +36,16 @@ LOGGED = {
 }
 
 
-def learning_curves(points: pd.DataFrame):
+def learning_curves(points: pd.DataFrame, source: str = DEMO):
     """Figure 4: emotion and reply length over training, and the printed emotion.
 
     A line is the mean over seeds, its band their lowest and highest. The dotted line
     with the black ring is the start.
 
     Args:
-        points: of `curve_points`, with runs of PPO and of GRPO.
+        points: of `curve_points`, with runs of PPO and of GRPO. source: names the runs.
     """
+    printed = []
     heights = {"height_ratios": [1.15, 0.9, 1.15]}
     figure, axes = look.grid(3, 2, 6.3, gridspec_kw=heights, sharey="row")
     for column, algorithm in enumerate(("PPO", "GRPO")):
@@ -54,45 +57,49 @@ def learning_curves(points: pd.DataFrame):
                 first = runs[runs["step"] == 0][name].mean()
                 ax.axhline(first, color=look_of(label)[0], ls=":", lw=0.9)
                 ax.plot(0, first, "o", mfc="none", mec=look.BLACK, ms=8, zorder=5)
-            ax.set_xlabel("step")
-        emotion.set_title(f"{algorithm}, {DEMO}")
-        draw_printed_curves(said, algorithm)
+            _steps(ax)
+        emotion.set_title(f"{algorithm}, {source}")
+        drawn = draw_printed_curves(said, algorithm)
+        printed.append(drawn.rename(columns={"run": "label"}))
         said.set_ylabel("")
     axes[0][0].set_ylim(0, 100)
     axes[1][0].set_ylim(bottom=0)
     for row, unit in ((0, EMOTION), (1, "tokens a reply"), (2, EMOTION)):
         axes[row][0].set_ylabel(unit)
+    figure.suptitle("line: mean of seeds; band: lowest to highest; ring: start",
+                    fontsize=8)  # fmt: skip
     _legend(figure, points)
-    return figure, points
+    return figure, _beside(points, source, *printed)
 
 
-def strategy_frequency(points: pd.DataFrame):
+def strategy_frequency(points: pd.DataFrame, source: str = DEMO):
     """Figure 5: uses of each group of strategies in a dialogue, over training.
 
     Args:
-        points: of `strategy_points`.
+        points: of `strategy_points`. source: names the runs and how they are tagged.
     """
-    figure, axes = _by_group(points, "count", "uses a dialogue")
+    figure, axes, said = _by_group(points, source, "count", "uses a dialogue")
     for ax in axes:
         ax.set_ylim(0, max(1.0, 1.08 * _groups(points)["count"].max()))
-    return figure, points
+    return figure, _beside(points, source, said)
 
 
-def strategy_contribution(points: pd.DataFrame):
+def strategy_contribution(points: pd.DataFrame, source: str = DEMO):
     """Figure 6: change of the emotion after a reply that uses the group, over training.
     Unused: a gap. Open marks: fewer than FEW uses.
 
     Args:
-        points: of `strategy_points`.
+        points: of `strategy_points`. source: names the runs and how they are tagged.
     """
-    figure, axes = _by_group(points, "change", "change of emotion (points)")
+    unit = "change of emotion (points)"
+    figure, axes, said = _by_group(points, source, "change", unit)
     for ax in axes:
         ax.axhline(0, color=look.BLACK, lw=0.7)
         ax.set_ylim(-10.5, 10.5)
-    return figure, points
+    return figure, _beside(points, source, said)
 
 
-def _by_group(points: pd.DataFrame, column: str, unit: str):
+def _by_group(points: pd.DataFrame, source: str, column: str, unit: str):
     """One panel a group, one line a label; the sixth for the legend and the printed."""
     figure, panels = look.grid(2, 3, 4.5, sharex=True, sharey=True)
     axes = list(panels.flat)
@@ -107,7 +114,7 @@ def _by_group(points: pd.DataFrame, column: str, unit: str):
                 ax.plot(dots["step"], dots[column], mark, mec=colour, mfc=fill, ms=4,
                         ls="none")  # fmt: skip
         ax.set_title(group)
-        ax.set_xlabel("step")
+        _steps(ax)
         ax.tick_params(labelbottom=True)
     for row in panels:
         row[0].set_ylabel(unit)
@@ -119,24 +126,31 @@ def _by_group(points: pd.DataFrame, column: str, unit: str):
         f"{row}:\n   {column} {value:g}"
         for row, column, value in said[["row", "column", "value"]].to_numpy()
     )
-    note.text(0, 1, f"All panels: {DEMO}.\nPrinted (7B policy, {item}):\n{text}",
+    how = f"All panels: {source}.\n"
+    if column == "change":
+        how += f"Open: fewer than {FEW} uses.\nUnused: a gap.\n"
+    note.text(0, 1, f"{how}Printed (7B policy, {item}):\n{text}",
               va="top", fontsize=7, transform=note.transAxes)  # fmt: skip
     _legend(figure, points)
-    return figure, axes[: len(GROUPS)]
+    said = said.rename(columns={"row": "label", "column": "group", "value": column})
+    return figure, axes[: len(GROUPS)], said[["label", "group", column, "note"]]
 
 
 def _groups(points: pd.DataFrame) -> pd.DataFrame:
     return points[points["group"].isin(GROUPS)]
 
 
-def cognition_paths(points: pd.DataFrame):
+def cognition_paths(points: pd.DataFrame, source: str = DEMO):
     """Figure 7: the way over the map of social cognition; below, the printed way.
 
-    Own places are a formula's (`scoring.social_cognition`), the printed ones a model's.
+    Offline, own places are a formula's (`scoring.social_cognition`); the printed ones
+    are a model's.
 
     Args:
-        points: of `place_points`, at most one label a printed run.
+        points: of `place_points`, at most one label a printed run. source: names the
+            runs.
     """
+    printed = []
     labels = list(points["label"].unique())
     figure, axes = look.grid(2, len(labels), 5.0, width=9.5)
     for column, label in enumerate(labels):
@@ -144,30 +158,32 @@ def cognition_paths(points: pd.DataFrame):
         ax, path = axes[0][column], points[points["label"] == label].sort_values("step")
         ax.plot(path["x"], path["y"], f"{mark}{line}", color=colour, ms=3.5, lw=0.9)
         there = path.dropna(subset=["x", "y"])
-        for at, shape, fill in ((there[:1], "o", "none"), (there[-1:], "*", colour)):
+        ends = ((there[:1], "o", "none", -9), (there[-1:], "*", colour, 3))
+        for at, shape, fill, below in ends:
             for step, x, y in at[["step", "x", "y"]].to_numpy():
                 ax.plot(x, y, shape, ms=9, mfc=fill, mec=look.BLACK)
-                ax.annotate(f"{step:.0f}", (x, y), (6, -9), fontsize=7,
+                ax.annotate(f"{step:.0f}", (x, y), (7, below), fontsize=7,
                             textcoords="offset points")  # fmt: skip
         ax.axhline(0, color=look.BLACK, lw=0.7)
         ax.axvline(0, color=look.BLACK, lw=0.7)
         ax.set(xlim=(-5, 5), ylim=(-5, 5), aspect="equal", xticks=range(-5, 6, 5),
                yticks=range(-5, 6, 5), xlabel="structured to creative")  # fmt: skip
-        ax.set_title(f"{label}\n{DEMO}")
-        draw_printed_cells(axes[1][column], variant(label))
+        ax.set_title(f"{label}\n{source}")
+        cells = draw_printed_cells(axes[1][column], variant(label))
+        printed.append(cells.rename(columns={"run": "label"}))
         axes[1][column].set_ylabel("")
     axes[0][0].set_ylabel("solution to empathy")
     axes[1][0].set_ylabel("solution to empathy")
-    return figure, points
+    return figure, _beside(points, source, *printed)
 
 
-def capabilities(points: pd.DataFrame):
+def capabilities(points: pd.DataFrame, source: str = f"{DEMO}: scripted scorer"):
     """Figures 2 and 3: the five capabilities with intervals, and what the text prints.
 
     Points instead of the paper's radar: six labels would hide each other there.
 
     Args:
-        points: of `capability_points`.
+        points: of `capability_points`. source: names the runs and the scorer.
     """
     figure, axes = look.grid(2, 1, 4.4, gridspec_kw={"height_ratios": [2.2, 1]},
                              sharex=True)  # fmt: skip
@@ -184,7 +200,7 @@ def capabilities(points: pd.DataFrame):
                      elinewidth=1, label=label)  # fmt: skip
         said.plot(x, part["printed"], mark, color=colour, mfc=fill, ms=5)
     for ax, title in (
-        (own, f"{DEMO}: scripted scorer"),
+        (own, source),
         (said, "printed where the text names a value (7B policy, rated by a model)"),
     ):
         ax.set_ylim(0.9, 5.1)
@@ -200,13 +216,16 @@ def capabilities(points: pd.DataFrame):
     return figure, points
 
 
-def diagnostics(points: pd.DataFrame, names: Mapping[str, str] = LOGGED):
+def diagnostics(
+    points: pd.DataFrame, names: Mapping[str, str] = LOGGED, source: str = DEMO
+):
     """How training went: one panel a logged number, running means of SMOOTH steps.
 
     A line is the mean over seeds, its band their lowest and highest.
 
     Args:
         points: of `log_points`. names: logged name -> name and unit of its axis.
+            source: names the runs.
     """
     figure, panels = look.grid(2, -(-len(names) // 2), 4.4)
     axes = list(panels.flat)
@@ -221,12 +240,27 @@ def diagnostics(points: pd.DataFrame, names: Mapping[str, str] = LOGGED):
             if part[name].notna().any():
                 _band(ax, label, part, name, dots=False)
         ax.set_title(unit)
-        ax.set_xlabel("step")
+        _steps(ax)
     for ax in axes[len(names) :]:
         ax.axis("off")
-    figure.suptitle(f"{DEMO}, running mean of {SMOOTH} steps", fontsize=8)
+    figure.suptitle(
+        f"{source}; running mean of {SMOOTH} steps; "
+        "band: lowest to highest of the seeds",
+        fontsize=8,
+    )
     _legend(figure, points)
     return figure, points
+
+
+def _steps(ax) -> None:
+    ax.set_xlabel("step")
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+
+
+def _beside(points: pd.DataFrame, source: str, *said: pd.DataFrame) -> pd.DataFrame:
+    """What is drawn, own and printed, told apart by `source`."""
+    printed = [part.assign(source="printed") for part in said]
+    return pd.concat([points.assign(source=source), *printed], ignore_index=True)
 
 
 def _legend(figure, points: pd.DataFrame) -> None:

@@ -28,7 +28,6 @@ THINK = "Thinking beats not thinking"
 BEST = "PPO with thinking is the best of all"
 STEADY = "GRPO is steadier than PPO"
 HARDER = "The challenging user costs a policy that does not think more"
-ACCEPTS = "The challenging user accepts fewer replies"
 NOTE = (
     "Intervals resample the cases, with the seeds averaged within a case: they hold "
     "for the runs that were made and do not cover other seeds."
@@ -98,6 +97,8 @@ def _sentence(claim: str, rows: pd.DataFrame) -> str:
     tested = int((rows["verdict"] != BARE).sum())
     if tested:
         head = f"shows in {shown} of {tested} comparisons"
+    elif rows["difference"].isna().all():
+        head = "nothing to judge by"
     else:
         along = int((rows["difference"] > 0).sum())
         head = f"neither shown nor refuted, along the claim in {along} of {len(rows)}"

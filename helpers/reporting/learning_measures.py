@@ -9,6 +9,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from helpers.agents.acts import Reader
+from helpers.agents.clauses import read_clauses
+from helpers.agents.roles import RoleFailure
+from helpers.agents.strategy_judge import StrategyJudge
 from helpers.data.published import load
 from helpers.data.scenarios import load_cards
 from helpers.learning.results import Result, scores
@@ -18,6 +22,8 @@ from helpers.sandbox.dialogue import Dialogue
 from helpers.scoring.capabilities import CAPABILITIES, capability_table
 from helpers.scoring.social_cognition import place
 from helpers.scoring.strategies import RULE, Tagged, Tagger, contribution, frequency
+
+SHOWN = 4  # dialogues that a model reads to place a policy
 
 
 def curve_points(results: Sequence[Result]) -> pd.DataFrame:
@@ -63,15 +69,42 @@ def strategy_points(results: Sequence[Result], tagger: Tagger = RULE) -> pd.Data
     return pd.concat(rows, ignore_index=True)[names]
 
 
-def place_points(results: Sequence[Result], tagger: Tagger = RULE) -> pd.DataFrame:
-    """The place on the map of social cognition over training, on the curve's cards:
-    label, step, x, y (-5..5, NaN where there is none), n (dialogues), failed."""
+def place_points(
+    results: Sequence[Result],
+    tagger: Tagger = RULE,
+    judge: StrategyJudge | None = None,
+) -> pd.DataFrame:
+    """The place on the map of social cognition over training, on the curve's cards.
+
+    Args:
+        judge: a model that places, None for the formula. It is given the share of each
+            strategy over all dialogues, and the first SHOWN dialogues to read.
+
+    Returns:
+        One row a label and step: x, y (-5..5, NaN where there is none or the model gave
+        no readable answer); n (dialogues), failed.
+    """
     rows = []
     for label, step, dialogues in _over_training(results):
-        at = place(Tagged.of(dialogues, tagger))
-        rows.append((label, step, at.x, at.y, at.n, at.failed))
+        tagged = Tagged.of(dialogues, tagger)
+        at = place(tagged)
+        x, y = (at.x, at.y) if judge is None else _placed(tagged, dialogues, judge)
+        rows.append((label, step, x, y, at.n, at.failed))
     frame = pd.DataFrame(rows, columns=["label", "step", "x", "y", "n", "failed"])
     return frame.astype({"x": float, "y": float})
+
+
+def _placed(
+    tagged: Tagged, dialogues: Sequence[Dialogue], judge: StrategyJudge
+) -> tuple[float, float]:
+    """(x, y) by a model; NaN where it gave no readable answer, or all failed."""
+    shown = [d for d in dialogues if d.failure is None][:SHOWN]
+    if not shown:
+        return np.nan, np.nan
+    try:
+        return judge.place(frequency(tagged)["share"], shown)
+    except RoleFailure:
+        return np.nan, np.nan
 
 
 def capability_points(
@@ -80,11 +113,15 @@ def capability_points(
     draws: int,
     rng: np.random.Generator,
     level: float = 0.95,
+    judge: StrategyJudge | None = None,
+    reader: Reader = read_clauses,
 ) -> pd.DataFrame:
-    """The five capabilities by the scripted scorer, from the last checks with a user.
+    """The five capabilities, from the last checks with a user.
 
     Args:
-        results: runs and starts. user: key of `worlds.TEMPERS`.
+        results: runs and starts. user: key of `worlds.TEMPERS`. judge: a model that
+            scores, None for the scripted scorer. reader: by which that scorer reads
+            the replies.
 
     Returns:
         One row a label and capability: value (1..5, seeds averaged within a case), low,
@@ -95,7 +132,10 @@ def capability_points(
     for result in results:
         cards = {card.id: card for card in load_cards(result.recipe.checks.split)}
         dialogues, grammar = result.dialogues(user), TEMPERS[user].grammar
-        table = capability_table(dialogues, cards, grammar=grammar)
+        if judge is None:
+            table = capability_table(dialogues, cards, grammar=grammar, reader=reader)
+        else:
+            table = _judged(dialogues, judge)
         tables.setdefault(result.label, []).append(table)
     said = load("rlver_capabilities").set_index(["row", "column"])["value"]
     rows = []
@@ -111,6 +151,18 @@ def capability_points(
                          said.get(key, np.nan)))  # fmt: skip
     columns = "label capability value low high n failed printed".split()
     return pd.DataFrame(rows, columns=columns)
+
+
+def _judged(dialogues: Sequence[Dialogue], judge: StrategyJudge) -> pd.DataFrame:
+    """`capability_table` by a model; NaN where it gave no readable answer."""
+    rows = []
+    for dialogue in dialogues:
+        try:
+            scored = judge.capabilities(dialogue) or {}
+        except RoleFailure:
+            scored = {}
+        rows.append({"scenario_id": dialogue.scenario_id, **scored})
+    return pd.DataFrame(rows, columns=["scenario_id", *CAPABILITIES])
 
 
 def log_points(results: Sequence[Result], names: Sequence[str]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Finished training runs as tables: a board, paired comparisons, what was tuned.
+"""Finished training runs as tables: a board, paired comparisons.
 
 A label names a method: "PPO", "PPO, think", "PPO, think, challenging" (trained with the
 challenging user). Its runs differ by their seed only. Every number is a mean over cases
@@ -71,12 +71,11 @@ def board(
     Raises:
         ValueError: a mode without a start or with two, or a run given twice.
     """
+    own = {start.recipe.think: start.label for start in starts}
+    if len(own) < len(starts):
+        raise ValueError("two starts of one mode: give one that thinks, one that not")
     frame = _scores([*starts, *results], user)
-    base = {}
-    for start in starts:
-        if start.recipe.think in base:
-            raise ValueError(f"two starts of one mode: {start.label!r} is the second")
-        base[start.recipe.think] = by_case(frame[frame["label"] == start.label])
+    base = {think: by_case(frame[frame["label"] == own[think]]) for think in own}
     modes = {r.label: r.recipe.think for r in results}
     if lost := [label for label, think in modes.items() if think not in base]:
         raise ValueError(f"{lost[0]!r} has no start that thinks as it does")
@@ -198,39 +197,6 @@ def verdict(difference: float, low: float, high: float) -> str:
     if np.isnan(difference) or np.isnan(low):
         return BARE
     return AS_SAID if low > 0 else AGAINST if high < 0 else OPEN
-
-
-def tuning(trials: pd.DataFrame) -> pd.DataFrame:
-    """What was tried on the tune split, and what was taken.
-
-    Args:
-        trials: method, setting, value, steps, tune score, chosen (one a method and
-            setting).
-
-    Returns:
-        One row a method and setting: trials, steps (of all trials together), tried
-        (value: score, in the given order), chosen, its score, best (yes or no: the
-        chosen value scored highest).
-
-    Raises:
-        ValueError: none or several chosen.
-    """
-    rows = []
-    for (method, setting), part in trials.groupby(["method", "setting"], sort=False):
-        taken = part[part["chosen"].astype(bool)]
-        if len(taken) != 1:
-            raise ValueError(f"{method}, {setting}: {len(taken)} values are chosen")
-        value, score = taken.iloc[0][["value", "tune score"]]
-        tried = zip(part["value"], part["tune score"], strict=True)
-        rows.append(
-            {"method": method, "setting": setting, "trials": len(part),
-             "steps": int(part["steps"].sum()),
-             "tried (tune score)": "; ".join(
-                 f"{v}: {format_number(s, 1)}" for v, s in tried),
-             "chosen": str(value), "tune score": score,
-             "best": "yes" if score == part["tune score"].max() else "no"}
-        )  # fmt: skip
-    return pd.DataFrame(rows)
 
 
 def _scores(results: Sequence[Result], user: str) -> pd.DataFrame:
