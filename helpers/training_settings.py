@@ -52,11 +52,6 @@ class Mapo:
         "7B to 32B", "abstract v1", "offline: a tiny policy from scratch"
     )
     lora: int = setting("none", "scripts train all weights", "rank; one GPU's memory")
-    user_model: str = setting(
-        "Qwen3-235B-A22B-Instruct-2507",
-        "sandbox of the release",
-        "empty: users and judge by rule",
-    )
     device: str = setting("8 or 32 GPUs", "released scripts", "cpu or cuda")
     rate: float = setting(
         "1e-6", "released scripts", "0: as tuned for the tiny policy (data/tuning)"
@@ -77,13 +72,12 @@ _LAPTOP = Mapo(
     steps=24, long_steps=96, ablation_steps=16, dialogues=32, group=4, updates=2,
     reply_limit=40, gamma=0.85, alpha=0.5, scope="batch", epsilon_high=0.28, seeds=3,
     ablation_seeds=1, board_seeds=1, check_every=4, curve_cards=30, final_cards=100,
-    board_cards=10, policy="tiny", lora=0, user_model="", device="cpu", rate=0.0,
+    board_cards=10, policy="tiny", lora=0, device="cpu", rate=0.0,
     entropy=0.0, bootstrap_draws=2000, interval=0.95, figure_dpi=150,
 )  # fmt: skip
 _GPU = replace(
     _LAPTOP, steps=90, long_steps=0, dialogues=64, reply_limit=512, seeds=1,
-    policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16,
-    user_model="qwen3-235b-a22b-instruct-2507", device="cuda", rate=1e-5,
+    policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16, device="cuda", rate=1e-5,
     check_every=15, final_cards=30, bootstrap_draws=10_000, figure_dpi=200,
 )  # fmt: skip
 

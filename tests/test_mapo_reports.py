@@ -22,7 +22,7 @@ from helpers.learning.credit import Credit
 from helpers.learning.recipes import Checks
 from helpers.learning.settings import TrainerSettings
 from helpers.learning.worlds import RULES, TEMPERS
-from helpers.profiles import PROFILES
+from helpers.profiles import PROFILES, backend
 from helpers.profiles import settings as settings_of
 from helpers.reporting import mapo_board, mapo_credit, mapo_figures
 from helpers.reporting import mapo_findings as found
@@ -38,7 +38,7 @@ CHECKS = Checks(rules="empa", every=2, curve_cards=3, final_cards=5,
                 users=("vanilla", "second"))  # fmt: skip
 ROLES = (ScriptedUser(rules=EmotionRules.unending()), ScriptedJudge(),
          ScriptedDirector())  # fmt: skip
-SCALE = methods.Scale(steps=4, dialogues=8, group=4)
+SCALE = methods.Scale(steps=4, dialogues=8, group=4, minibatches=2)
 
 
 @pytest.fixture(autouse=True)
@@ -461,10 +461,13 @@ def test_what_the_kit_is_said_to_do_is_what_its_settings_are():
     groups = laptop.dialogues // laptop.group
     dialogues = f"{laptop.dialogues}: {groups} scenarios x {laptop.group}"
     assert kit["dialogues a step"] == dialogues
-    assert int(kit["updates a step"]) == trainer.minibatches
+    assert int(kit["updates a step"]) == laptop.updates
     replies = RULES["empa"]().max_replies
     assert kit["replies a dialogue"].startswith(f"{replies}, no early end")
     family = tuning.FAMILIES["mapo"]
+    assert family.scale.minibatches == laptop.updates
+    assert family.scale.dialogues == laptop.dialogues
+    assert [f"{e:g}" for e in family.entropies] == [kit["entropy bonus"].split(",")[0]]
     tried = [float(x) for x in re.findall(r"[\d.]+(?:e-\d+)?", kit["learning rate"])]
     assert tuple(tried) == family.rates
     ppo = methods.METHODS["PPO"].credit
@@ -474,12 +477,13 @@ def test_what_the_kit_is_said_to_do_is_what_its_settings_are():
     )
 
 
-def test_smoke_is_small_and_models_play_only_above_laptop():
+def test_smoke_is_small_and_real_policies_train_only_above_laptop():
     smoke = settings_of("05", "smoke")
     assert smoke.steps <= 2 and smoke.dialogues == 8
     for name in PROFILES:
-        model = settings_of("05", name).user_model
-        assert bool(model) == (PROFILES[name].backend == "llm")
+        tiny = settings_of("05", name).policy == "tiny"
+        assert tiny == (PROFILES[name].backend == "scripted")
+        assert backend("05", name) == "scripted", "users and judge are rules"
 
 
 def test_printed_numbers_keep_both_sides_of_a_contradiction():
