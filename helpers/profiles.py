@@ -5,10 +5,13 @@ notebook are a frozen dataclass; each field names the paper's value, where it is
 and why the kit's value differs.
 """
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 
 import pandas as pd
+
+from helpers.training_settings import MAPO
+from helpers.training_settings import setting as _setting
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,6 @@ def get(name: str) -> Profile:
             f"choose one of {', '.join(PROFILES)}"
         )
     return PROFILES[name]
-
-
-def _setting(paper: str, source: str, why: str):
-    return field(metadata={"paper": paper, "source": source, "why": why})
 
 
 @dataclass(frozen=True)
@@ -281,11 +280,12 @@ SETTINGS = {
             policy="Qwen/Qwen2.5-7B-Instruct", rate=1e-6,
         ),
     },
+    "05": MAPO,
 }  # fmt: skip
 
 # The artifacts of these come from the same source at every profile: rules or released
 # numbers. What a model adds at gpu and paper names its own source.
-ALWAYS = {"00": "scripted", "02": "scripted", "03": "records"}
+ALWAYS = {"00": "scripted", "02": "scripted", "03": "records", "05": "scripted"}
 
 
 def settings(notebook: str, profile: str):

@@ -9,7 +9,7 @@ bonus. Nothing is chosen on test cards. All runs go into data/tuning/<family>.cs
 """
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -30,6 +30,7 @@ class Family:
     """One comparison: who is tuned, over what, for which score.
 
     score: column of `results.scores`. more: further arguments of `make_recipe`.
+    judged_by: rules of the dialogues that are scored.
     """
 
     methods: tuple[str, ...]
@@ -38,13 +39,17 @@ class Family:
     entropies: tuple[float, ...]
     scale: Scale
     score: str = "emotion"
-    more: tuple[tuple[str, str], ...] = ()
+    more: tuple[tuple[str, str | float], ...] = ()
+    judged_by: str = "sage"
 
 
+RATES, ENTROPIES = (1.5e-4, 3e-4, 6e-4, 1.2e-3), (0.001,)
 FAMILIES = {
-    "rlver": Family(
-        ("GRPO", "PPO"), (False, True), (1.5e-4, 3e-4, 6e-4, 1.2e-3), (0.001,),
-        Scale(steps=16),
+    "rlver": Family(("GRPO", "PPO"), (False, True), RATES, ENTROPIES, Scale(steps=16)),
+    "mapo": Family(
+        ("GRPO", "PPO", "REINFORCE++", "turn-only", "batch-only", "MAPO"), (False,),
+        RATES, ENTROPIES, Scale(steps=16, minibatches=2), "distance",
+        (("rules", "empa"), ("reward", "distance"), ("epsilon_high", 0.28)), "empa",
     ),
 }  # fmt: skip
 
@@ -60,7 +65,8 @@ def grid(family: Family) -> list[tuple[dict, Recipe]]:
                               "entropy": entropy}  # fmt: skip
                     recipe = make_recipe(
                         name, family.scale, rate=rate, entropy=entropy, seed=SEED,
-                        think=think, checks=CHECKS, **dict(family.more),
+                        think=think, checks=replace(CHECKS, rules=family.judged_by),
+                        **dict(family.more),
                     )  # fmt: skip
                     made.append((values, recipe))
     return made
@@ -71,7 +77,7 @@ def table(family: Family, results: list[Result]) -> pd.DataFrame:
     rows = []
     for (values, recipe), result in zip(grid(family), results, strict=True):
         found = scores([result], CHECKS.users[0])
-        kept = found.loc[~found["failed"], family.score]
+        kept = found.loc[~found["failed"], family.score].dropna()
         steps = recipe.trainer.steps
         rows.append(
             {**values, "steps": steps, "dialogues": steps * recipe.trainer.dialogues,

@@ -1,0 +1,96 @@
+"""Settings of the notebooks that train, one frozen dataclass each (see `profiles`).
+
+`setting` makes a field that carries the paper's value, where it is stated, and why the
+kit's value differs.
+"""
+
+from dataclasses import dataclass, field, replace
+
+
+def setting(paper: str, source: str, why: str):
+    """A field of a settings class; its value is given when the class is used."""
+    return field(metadata={"paper": paper, "source": source, "why": why})
+
+
+@dataclass(frozen=True)
+class Mapo:
+    """Settings of notebook 05: credit for every turn."""
+
+    steps: int = setting(
+        "about 90 (two epochs)", "released scripts", "minutes; equal for all methods"
+    )
+    long_steps: int = setting(
+        "about 90", "released scripts", "one long pair, GRPO and MAPO; 0: none"
+    )
+    ablation_steps: int = setting(
+        "not stated", "ablation runs of the scripts", "minutes; 0: no ablations"
+    )
+    dialogues: int = setting("64", "scripts: 16 x 4", "of a step; half: minutes")
+    group: int = setting("4", "released scripts", "as in the scripts; PPO has 1")
+    updates: int = setting("2", "released scripts", "of a step, as in the scripts")
+    reply_limit: int = setting(
+        "25,000 a dialogue", "released scripts", "the tiny grammar needs some 25"
+    )
+    gamma: float = setting("not known", "scripts: 0.85 in v5", "as in the scripts")
+    alpha: float = setting("0.5", "a secondary note", "one released script has 0.4")
+    scope: str = setting(
+        "batch (v1), group (v2)", "abstracts", "batch; group is in the ablation"
+    )
+    epsilon_high: float = setting("0.28", "released scripts", "as in the scripts")
+    seeds: int = setting("not stated", "no interval was found", "spread needs several")
+    ablation_seeds: int = setting("not stated", "no source", "minutes")
+    board_seeds: int = setting(
+        "not stated", "no source", "seeds on EMPA's board; dialogues are long there"
+    )
+    check_every: int = setting("2", "released scripts", "points of a curve")
+    curve_cards: int = setting("not stated", "no source", "cards of a curve's point")
+    final_cards: int = setting("30", "EMPA", "the kit's own test cards")
+    board_cards: int = setting(
+        "10", "EMPA Fig. 6", "cards of each dominant axis on EMPA's board"
+    )
+    policy: str = setting(
+        "7B to 32B", "abstract v1", "offline: a tiny policy from scratch"
+    )
+    lora: int = setting("none", "scripts train all weights", "rank; one GPU's memory")
+    device: str = setting("8 or 32 GPUs", "released scripts", "cpu or cuda")
+    rate: float = setting(
+        "1e-6", "released scripts", "0: as tuned for the tiny policy (data/tuning)"
+    )
+    entropy: float = setting(
+        "0", "released scripts", "with rate 0: as tuned (data/tuning)"
+    )
+    bootstrap_draws: int = setting(
+        "not stated", "no interval was found", "fewer draws save time"
+    )
+    interval: float = setting("-", "no interval found", "as in the other tables")
+    figure_dpi: int = setting(
+        "-", "no number of the paper depends on it", "size of the PNG files"
+    )
+
+
+_LAPTOP = Mapo(
+    steps=24, long_steps=96, ablation_steps=16, dialogues=32, group=4, updates=2,
+    reply_limit=40, gamma=0.85, alpha=0.5, scope="batch", epsilon_high=0.28, seeds=3,
+    ablation_seeds=1, board_seeds=1, check_every=4, curve_cards=30, final_cards=100,
+    board_cards=10, policy="tiny", lora=0, device="cpu", rate=0.0,
+    entropy=0.0, bootstrap_draws=2000, interval=0.95, figure_dpi=150,
+)  # fmt: skip
+_GPU = replace(
+    _LAPTOP, steps=90, long_steps=0, dialogues=64, reply_limit=512, seeds=1,
+    policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16, device="cuda", rate=1e-5,
+    check_every=15, final_cards=30, bootstrap_draws=10_000, figure_dpi=200,
+)  # fmt: skip
+
+MAPO = {
+    "smoke": replace(
+        _LAPTOP, steps=2, long_steps=3, ablation_steps=1, dialogues=8, seeds=1,
+        check_every=1, curve_cards=2, final_cards=3, board_cards=1,
+        bootstrap_draws=200, figure_dpi=72,
+    ),
+    "laptop": _LAPTOP,
+    "gpu": _GPU,
+    "paper": replace(
+        _GPU, reply_limit=2048, lora=0, policy="Qwen/Qwen2.5-7B-Instruct",
+        rate=1e-6, ablation_steps=0,
+    ),
+}  # fmt: skip
