@@ -6,6 +6,7 @@ read from data/tuning.
 """
 
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -112,6 +113,13 @@ def make_recipe(
         user_model=scale.user_model, policy=scale.policy, lora=scale.lora,
         engine=scale.engine, checks=checks or Checks(),
     )  # fmt: skip
+
+
+def engine_for(policy: str, device: str) -> str:
+    """How replies are best sampled here: vLLM on a GPU where it is installed."""
+    if policy == "tiny":
+        return "decoder"
+    return "vllm" if device == "cuda" and find_spec("vllm") else "transformers"
 
 
 def label(name: str, think: bool = False, user: str = "vanilla") -> str:
