@@ -6,12 +6,13 @@ each time on another part of them. TRL keeps what it does well (clipped loss, en
 bonus, schedule, processes, checkpoints); the kit brings the dialogues, the advantages
 by turn, and the critic of PPO.
 
-This is the only module that touches TRL's private names. There are four, and each has a
+This is the only module that touches TRL's private names. There are six, and each has a
 contract test: `_generate_and_score_completions` is replaced, since TRL's own decodes
 every dialogue into one message, gives it one reward and runs a forward pass to learn
 what the rollout knows, the log-probabilities; `_get_per_token_logps_and_entropies` is
 replaced for the positions and the mask of packed rows; `_compute_loss` is extended;
-`_metrics` is where TRL collects what it logs.
+`_metrics` is where TRL collects what it logs; `_buffered_inputs` and `_step` tell which
+micro-batches an update has.
 
 Papers: RLVER, arXiv 2507.03112; MAPO, arXiv 2603.06194.
 """
@@ -256,7 +257,22 @@ class DialogueTrainer(GRPOTrainer):
             loss = loss + super()._compute_loss(model, inputs)
         if not torch.isfinite(loss):
             self._stop(loss, inputs)
-        return loss
+        return loss * self._share(inputs)
+
+    def _share(self, inputs: dict[str, Tensor]) -> float:
+        """Tokens of this micro-batch over the mean of all micro-batches of the update,
+        in all processes. TRL takes the mean of their token means; by this factor it
+        becomes the mean over the update's tokens, however they are split."""
+        parts = self.current_gradient_accumulation_steps
+        processes = self.accelerator.num_processes
+        if self.loss_type != "bnpo" or parts * processes == 1:
+            return 1.0
+        first = self._step % self.args.steps_per_generation
+        first -= first % parts
+        window = self._buffered_inputs[first : first + parts]
+        tokens = torch.stack([x["tool_mask"].sum() for x in window]).sum()
+        every = int(self.accelerator.reduce(tokens, "sum"))
+        return int(inputs["tool_mask"].sum()) * parts * processes / max(1, every)
 
     def _critic_loss(self, inputs) -> Tensor:
         loss, clipped = value_loss(
