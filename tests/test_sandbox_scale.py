@@ -1,7 +1,5 @@
 """Streams of scenarios and stores that do not fit in memory.."""
 
-import tracemalloc
-from itertools import islice
 
 import pytest
 from sandbox_fakes import Calls, FakePolicy, FakeUser
