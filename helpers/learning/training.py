@@ -5,7 +5,8 @@
 The folder gets `curve.json` (the trainer's log, one entry a step), `checks/` (dialogues
 with fixed cards and seeds, at the start, on the way and at the end), `policy/` (the
 weights) and at last `done.json`. A run that was killed goes on from its last
-checkpoint; its curve is the one of an undisturbed run.
+checkpoint; its curve is the one of an undisturbed run. Under `accelerate launch` all
+processes work on the run together (see `processes`).
 """
 
 import json
@@ -14,6 +15,7 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -24,7 +26,7 @@ from helpers.agents.free_text import read_free_text
 from helpers.agents.templates import render
 from helpers.data.scenarios import Scenario, load_cards
 from helpers.files import write_atomically
-from helpers.learning import tiny
+from helpers.learning import processes, tiny
 from helpers.learning.chat import ChatFormat
 from helpers.learning.decoder import PrefixDecoder
 from helpers.learning.engines import Engine, HfEngine
@@ -80,7 +82,8 @@ def meet(recipe: Recipe, rules: str, user: str, folder: Path) -> World:
     """The world of a run. Users by rule read the tiny policy by the closed grammar that
     it speaks, and a model that speaks English by its cues."""
     reader = read_clauses if recipe.policy == "tiny" else read_free_text
-    return make_world(rules, user, recipe.user_model, folder / "client", reader)
+    client = folder / processes.own("client")
+    return make_world(rules, user, recipe.user_model, client, reader)
 
 
 def make_engine(recipe: Recipe, model, chat: ChatFormat) -> Engine:
@@ -176,8 +179,10 @@ class Run:
         checks = self.recipe.checks
         users = checks.users if last else checks.users[:1]
         cards = self.checked[: checks.final_cards if last else checks.curve_cards]
-        check(self.recipe, self.model, self.chat, cards, self.folder, step, users,
-              self.engine())  # fmt: skip
+        engine = self.engine()  # in every process: weights are carried over together
+        if processes.rank() == 0:
+            check(self.recipe, self.model, self.chat, cards, self.folder, step, users,
+                  engine)  # fmt: skip
 
     @property
     def seconds(self) -> float:
@@ -189,7 +194,8 @@ class Run:
             "step": step, "steps": self.recipe.trainer.steps, "note": note,
             "seconds": self.seconds,
         }  # fmt: skip
-        write_atomically(self.folder / PROGRESS, json.dumps(told))
+        if processes.rank() == 0:
+            write_atomically(self.folder / PROGRESS, json.dumps(told))
 
     def execute(self) -> None:
         """Train, check, keep; a finished run is left alone."""
@@ -198,9 +204,10 @@ class Run:
         self.check(0)
         curve = self.trainer.fit()
         self.check(self.recipe.trainer.steps, last=True)
-        self.model.save_pretrained(self.folder / "policy", safe_serialization=True)
-        write_atomically(self.folder / CURVE, json.dumps(curve))
-        write_atomically(self.folder / DONE, json.dumps({"seconds": self.seconds}))
+        processes.save_policy(self.trainer, self.folder / "policy")
+        if processes.rank() == 0:
+            write_atomically(self.folder / CURVE, json.dumps(curve))
+            write_atomically(self.folder / DONE, json.dumps({"seconds": self.seconds}))
 
 
 def check_path(folder: Path, step: int, user: str) -> Path:
@@ -239,15 +246,18 @@ class _Watch(TrainerCallback):
 def main() -> None:
     """Work through the folders given, leaving out what others hold or have done."""
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    processes.prepare()
     for folder in map(Path, sys.argv[1:]):
-        with claim(folder) as mine:
+        with claim(folder) if processes.rank() == 0 else nullcontext(True) as mine:
             if mine and not (folder / DONE).is_file():
                 _logged(folder)
+            elif not mine and processes.world() > 1:  # the others would wait
+                raise SystemExit(f"{folder.name}: another process works on this run")
 
 
 def _logged(folder: Path) -> None:
     """One run with what it prints in its folder; a failure is kept there and raised."""
-    with open(folder / LOG, "ab", buffering=0) as log:
+    with open(folder / processes.own(LOG), "ab", buffering=0) as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
         try:
