@@ -1,4 +1,4 @@
-"""A run in two processes under `accelerate launch` (CPU, gloo): done, killed, resumed."""
+"""A run in two processes, by `accelerate launch` (CPU, gloo): done, killed, resumed."""
 
 import json
 import os
