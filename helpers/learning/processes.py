@@ -37,6 +37,12 @@ def world() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
+def device(kind: str) -> str:
+    """The CPU, or the GPU of this process."""
+    place = os.environ.get("LOCAL_RANK")
+    return kind if kind == "cpu" or place is None else f"{kind}:{place}"
+
+
 def own(name: str) -> str:
     """A file name of this process: the name itself in the first."""
     path = Path(name)
@@ -112,12 +118,36 @@ def _gone(pid: int) -> bool:
     return False
 
 
+def is_spread(trainer) -> bool:
+    """Whether the weights are spread over the GPUs (FSDP, DeepSpeed)."""
+    return trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
+
+
+def refuse_spread(trainer, vllm: bool) -> None:
+    """Raise ValueError for what spread weights cannot do."""
+    if not is_spread(trainer):
+        return
+    ddp = "configs/accelerate/ddp_one_node.yaml"
+    if trainer.critic is not None:
+        raise ValueError(
+            "PPO's critic has no place under FSDP or DeepSpeed yet: train it with LoRA "
+            f"and whole copies, KIT_LAUNCH={ddp}"
+        )
+    if not vllm:
+        raise ValueError(
+            "transformers cannot generate from weights that are spread over GPUs, as "
+            'dialogues of other lengths would wait for ever: take the engine "vllm" or '
+            f'"vllm_server", or KIT_LAUNCH={ddp}'
+        )
+
+
 def save_policy(trainer, folder: Path) -> None:
     """Write the policy of a trainer as safetensors. Every process calls it: weights
     that are spread over GPUs are put together, and the first process writes."""
     accelerator = trainer.accelerator
-    spread = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
-    state = accelerator.get_state_dict(trainer.model_wrapped) if spread else None
+    state = None
+    if is_spread(trainer):
+        state = accelerator.get_state_dict(trainer.model_wrapped)
     if accelerator.is_main_process:
         model = accelerator.unwrap_model(trainer.model)
         model.save_pretrained(folder, state_dict=state, safe_serialization=True)

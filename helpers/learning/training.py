@@ -61,11 +61,14 @@ def start_policy(recipe: Recipe) -> tuple[torch.nn.Module, ChatFormat]:
     """The policy before training, on the recipe's device; new adapters and heads are
     drawn from the recipe's seed."""
     torch.manual_seed(recipe.trainer.seed)
+    device = processes.device(recipe.trainer.device)
     if recipe.policy == "tiny":
         model, chat = tiny.load()
-        return model.to(recipe.trainer.device), chat
+        return model.to(device), chat
     lora = LoraSettings(recipe.lora, 2 * recipe.lora) if recipe.lora else None
-    made = load_policy(recipe.policy, lora=lora, device=recipe.trainer.device)
+    # A frozen body is only read: half the memory. Adapters stay in float32.
+    frozen = torch.bfloat16 if lora and recipe.trainer.bf16 else torch.float32
+    made = load_policy(recipe.policy, lora=lora, device=device, dtype=frozen)
     return made.model, made.chat
 
 
@@ -156,6 +159,7 @@ class Run:
             REWARDS[recipe.reward], recipe.credit, recipe.trainer,
             self.folder / "checkpoints", recipe.critic, [_Watch(self)],
         )  # fmt: skip
+        processes.refuse_spread(self.trainer, recipe.engine in MODES)
         self.vllm = None
         if recipe.engine in MODES:
             self.vllm = SyncedVllm(recipe.engine, self.trainer, self.chat.end_id)
