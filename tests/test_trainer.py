@@ -448,17 +448,17 @@ def test_critic_and_estimator_come_together(tmp_path):
 
 def test_micro_batches_change_memory_not_tokens(tmp_path):
     whole, parts = (
-        build(tmp_path / "a", steps=1),
-        build(tmp_path / "b", steps=1, micro_batch=2),
+        build(tmp_path / "a", steps=1, minibatches=1),
+        build(tmp_path / "b", steps=1, minibatches=1, micro_batch=2),
     )
     whole.fit(), parts.fit()
-    assert len(whole.seen) == 2 and len(parts.seen) == 4
+    assert len(whole.seen) == 1 and len(parts.seen) == 4
     rows = [
         sorted(ids_of(x, i) for x in t.seen for i in range(len(x["turn_ids"])))
         for t in (whole, parts)
     ]
     assert rows[0] == rows[1]
-    assert parts.curve[0]["loss"] == pytest.approx(whole.curve[0]["loss"], abs=1e-12)
+    assert parts.curve[0]["loss"] == pytest.approx(whole.curve[0]["loss"], abs=1e-7)
     pairs = zip(whole.model.parameters(), parts.model.parameters(), strict=True)
     for one, other in pairs:  # a mean over the update's tokens, not a mean of means
         torch.testing.assert_close(other, one, atol=1e-9, rtol=0)

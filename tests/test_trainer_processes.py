@@ -15,6 +15,7 @@ import pytest
 import torch
 from trainer_fakes import random_row, roll_of, tiny_policy, tiny_tokenizer
 
+from helpers.learning import processes
 from helpers.learning.credit import Credit
 from helpers.learning.critic import CriticSettings
 from helpers.learning.rewards import REWARDS
@@ -98,13 +99,13 @@ def two(tmp_path_factory):
     launch += ["--config_file", str(CONFIG), __file__, str(folder)]
     process = subprocess.Popen(
         launch, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, start_new_session=True,
+        text=True,
     )  # fmt: skip
     try:  # a hang is a failure
-        printed = process.communicate(timeout=150)[0]
+        printed = process.communicate(timeout=500)[0]
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, 9)
+            process.kill()  # both processes end with it
     assert process.returncode == 0, printed[-3000:]
     return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in (0, 1)]
 
@@ -123,7 +124,7 @@ def test_two_processes_are_one(two, tmp_path, credit):
         torch.testing.assert_close(r["weights"], one["weights"], atol=1e-9, rtol=0)
     for alone, shared in zip(one["curve"], both[0]["curve"], strict=True):
         for name in ("loss", "grad_norm", "reward", "dialogue/turns", "tokens/policy"):
-            assert shared[name] == pytest.approx(alone[name], abs=1e-9), name
+            assert shared[name] == pytest.approx(alone[name], abs=1e-6), name
 
 
 def test_the_second_process_has_another_load(two):
@@ -136,6 +137,7 @@ def test_the_second_process_has_another_load(two):
 
 
 if __name__ == "__main__":
+    processes.prepare()
     out = Path(sys.argv[1])
     results = {c.estimator: train(c, out / c.estimator) for c in CREDITS}
     torch.save(results, out / f"{os.environ['RANK']}.pt")
