@@ -1,6 +1,7 @@
 """RAPO from recipe to folder, and the hybrid loss on real rows of the tiny policy."""
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from helpers.learning.methods import LADDER, METHODS, Scale, ladder, make_recipe
 from helpers.learning.recipes import Checks, Recipe
 from helpers.learning.svhpo import AVERAGE, TAUGHT, HindsightTrainer
 from helpers.learning.worlds import RULES
-from helpers.sandbox.dialogue import Dialogue
 
 CHECKS = Checks(split="tune", every=9, curve_cards=2, final_cards=2, users=("vanilla",))
 SCALE = Scale(steps=2, dialogues=4, group=2, minibatches=2, reply_limit=16,
@@ -280,18 +280,13 @@ def test_candidates_of_a_group_meet_the_user_that_the_dialogue_met(tmp_path):
     roll = trainer.roll
     ids = [trainer.train_dataset[i // 2]["prompt"] for i in range(16)]
     rows = roll(ids, 3)
-    turns = {
-        (row.dialogue.scenario_id, turn.user): turn
-        for row in roll.report.held
-        for turn in row.dialogue.turns
-    }
-    for row in rows:
-        made: Dialogue = row.dialogue
-        turn = made.turns[0]
-        met = turns[made.scenario_id, turn.user]
-        assert turn.emotion_before == met.emotion_before
-        if turn.reply == met.reply:
-            assert turn.emotion_after == met.emotion_after
+    held = roll.report.held
+    for group in roll.look_back(held, 12, random.Random(1)):
+        met = held[group.turn.row].dialogue.turns[group.turn.turn]
+        assert group.turn.history[-1].content == met.user
+        for reaction in group.reactions:
+            assert reaction.emotion - reaction.change == met.emotion_before
+        assert roll.react(group.turn, met.reply).emotion == met.emotion_after
     counts = roll.report.counts
     heard = sum(len(row.dialogue.turns) for row in roll.report.held)
     assert counts["heard"] == heard and counts["reactions"] == len(rows)
