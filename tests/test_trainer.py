@@ -36,7 +36,7 @@ from helpers.learning.critic import Critic, CriticSettings
 from helpers.learning.metrics import GLOSSARY
 from helpers.learning.rewards import REWARDS
 from helpers.learning.settings import TrainerSettings, check_sizes, plan
-from helpers.learning.trainer import DialogueTrainer, last_checkpoint
+from helpers.learning.trainer import DialogueTrainer
 
 GRPO, MAPO = Credit("outcome"), Credit("mixed")
 PPO = Credit("gae", gamma=0.97, lam=0.9)

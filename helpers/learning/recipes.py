@@ -29,9 +29,9 @@ from helpers.sandbox.store import settings_hash
 CORE = {
     "learning": (
         "advantages", "batches", "chat", "credit", "critic", "decoder", "distillation",
-        "engines", "feedback", "groups", "hindsight", "lessons", "models", "rapo",
-        "rewards", "rollout", "rows", "selection", "settings", "svhpo", "tiny",
-        "trainer", "training", "vllm", "worlds",
+        "engines", "feedback", "groups", "hindsight", "housekeeping", "lessons",
+        "models", "rapo", "rewards", "rollout", "rows", "selection", "settings",
+        "svhpo", "tiny", "trainer", "training", "vllm", "worlds",
     ),
     "agents": ("reactions", "reward_rules"),
     "sandbox": ("episode", "run"),

@@ -37,23 +37,17 @@ from helpers.learning.batches import collate, token_logps, turn_table
 from helpers.learning.clock import Clock
 from helpers.learning.credit import Credit
 from helpers.learning.critic import Critic, CriticSettings, value_loss
+from helpers.learning.housekeeping import Housekeeping, last_checkpoint
 from helpers.learning.metrics import dialogue_metrics, facts
 from helpers.learning.rewards import Reward
 from helpers.learning.rows import Row, first_failure
 from helpers.learning.settings import TrainerSettings, check_sizes, plan
 
 Roll = Callable[[Sequence[str], int], list[Row]]
-COMPLETE = "complete"  # the last file of a checkpoint
 
 # Else TRL reports each trainer that is made. The environment variable of this name is
 # read when huggingface_hub is imported, which may have been long ago.
 constants.HF_HUB_DISABLE_TELEMETRY = True
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """The newest checkpoint that was written to its end, None if there is none."""
-    done = [path.parent for path in Path(folder).glob(f"checkpoint-*/{COMPLETE}")]
-    return max(done, key=lambda path: int(path.name.split("-")[1]), default=None)
 
 
 class DialogueTrainer(GRPOTrainer):
@@ -114,7 +108,7 @@ class DialogueTrainer(GRPOTrainer):
         for name, phase in (("backward", "backward"), ("clip_grad_norm_", "optimiser")):
             function = getattr(self.accelerator, name)
             setattr(self.accelerator, name, self.clock.timed(phase, function))
-        self.add_callback(_Housekeeping(self))
+        self.add_callback(Housekeeping(self))
         self.critic_settings, self.critic = critic, None
         if critic is not None:
             self.critic = Critic(self.model).to(self.accelerator.device).train()
@@ -343,38 +337,6 @@ class DialogueTrainer(GRPOTrainer):
 
     def create_model_card(self, *_, **__) -> None:
         """None: a checkpoint is a product of a run, described by the run's stamp."""
-
-
-class _Housekeeping(TrainerCallback):
-    """What the critic needs at each update and each checkpoint, and the clock."""
-
-    def __init__(self, trainer: DialogueTrainer):
-        self.trainer = trainer
-
-    def on_train_begin(self, *_, **__):
-        self.trainer.clock.lap()
-
-    def on_pre_optimizer_step(self, *_, **__):
-        trainer = self.trainer
-        trainer.clock.push("optimiser")
-        if trainer.critic is not None:
-            limit = trainer.critic_settings.max_grad_norm
-            norm = torch.nn.utils.clip_grad_norm_(trainer.critic.trained(), limit)
-            trainer._log({"critic/grad_norm": norm})
-
-    def on_optimizer_step(self, *_, **__):
-        self.trainer.clock.pop()
-        if self.trainer.critic is not None:
-            self.trainer.critic.zero_grad()  # transformers clears the policy's alone
-
-    def on_save(self, args, state, *_, **__):
-        trainer = self.trainer
-        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-        trainer.accelerator.wait_for_everyone()
-        if trainer.accelerator.is_main_process:
-            trainer.keep(folder)
-            (folder / COMPLETE).touch()
-        trainer.clock.lap()  # writing is no part of a step
 
 
 def _config(settings: TrainerSettings, output: Path, processes: int) -> GRPOConfig:
