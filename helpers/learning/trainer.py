@@ -159,7 +159,7 @@ class DialogueTrainer(GRPOTrainer):
         with self.clock("rollout"):
             rows = self.roll([x["prompt"] for x in inputs], seed.getrandbits(31))
         if len(rows) != len(inputs):
-            raise ValueError(f"{len(inputs)} dialogues asked for, {len(rows)} came")
+            raise ValueError(f"{len(inputs)} rows asked for, {len(rows)} came")
         rewards, valid = turn_table(self.earned(rows))
         batch = collate(rows, valid, self.processing_class.pad_token_id)
         if "segments" in batch and self.critic and not self.credit.skip_user:
@@ -305,7 +305,7 @@ class DialogueTrainer(GRPOTrainer):
         return {}
 
     def more_numbers(self) -> dict[str, float]:
-        """More for the log of a generation batch, the same on every process."""
+        """More for the log of a step, the same on every process."""
         return {}
 
     def more_loss(self, inputs: dict[str, Tensor]) -> Tensor | float:
