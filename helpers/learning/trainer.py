@@ -11,8 +11,7 @@ contract test: `_generate_and_score_completions` is replaced, since TRL's own de
 every dialogue into one message, gives it one reward and runs a forward pass to learn
 what the rollout knows, the log-probabilities; `_get_per_token_logps_and_entropies` is
 replaced for the positions and the mask of packed rows; `_compute_loss` is extended;
-`_metrics` is where TRL collects what it logs. A method may override the kit's own hooks
-(`earned` to `recall`), as RAPO does in `helpers.learning.svhpo`.
+`_metrics` is where TRL collects what it logs. `svhpo` overrides the kit's own hooks.
 
 Papers: RLVER, arXiv 2507.03112; MAPO, arXiv 2603.06194.
 """
@@ -163,7 +162,7 @@ class DialogueTrainer(GRPOTrainer):
         with self.clock("rollout"):
             rows = self.roll([x["prompt"] for x in inputs], seed.getrandbits(31))
         if len(rows) != len(inputs):
-            raise ValueError(f"{len(inputs)} dialogues asked for, {len(rows)} came")
+            raise ValueError(f"{len(inputs)} rows asked for, {len(rows)} came")
         rewards, valid = turn_table(self.earned(rows))
         batch = collate(rows, valid, self.processing_class.pad_token_id)
         if "segments" in batch and self.critic and not self.credit.skip_user:
@@ -293,7 +292,7 @@ class DialogueTrainer(GRPOTrainer):
         return {}
 
     def more_numbers(self) -> dict[str, float]:
-        """More for the log of a generation batch, the same on every process."""
+        """More for the log of a step, the same on every process."""
         return {}
 
     def more_loss(self, inputs: dict[str, Tensor]) -> Tensor | float:
