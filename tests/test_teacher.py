@@ -1,4 +1,4 @@
-"""The teacher-quality test: what it measures, and that the critique moves the policy."""
+"""The teacher-quality test: what it measures, and that a critique moves the policy."""
 
 import numpy as np
 import pytest
