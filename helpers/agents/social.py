@@ -1,7 +1,7 @@
 """Who plays the kit's social scenarios: five players by rule, or a model.
 
-The players by rule speak eight fixed sentences (`MOVES`), each one move of a bargain, so
-that a rule can read the talk. The tiny policy of the kit has no word for an offer and
+The players by rule speak eight fixed sentences (`MOVES`), each one move of a bargain,
+so that a rule can read the talk. The kit's tiny policy has no word for an offer and
 cannot play here. A model speaks freely; what it says is rated by a model.
 
 An action has SOTOPIA's five types. Paper: SOTOPIA 2310.11667 (fact sheet of RAPO, 7.2).
@@ -181,7 +181,7 @@ class LLMPlayer:
     def act(self, scenario: SocialScenario, seat: int, said: Said) -> Action:
         """Raises: RoleFailure when no readable action comes."""
         prompt = render(
-            "social_turn", self.language, name=scenario.names[seat],
+            "social_turn", self.language, who=scenario.names[seat],
             scene=scenario.scene, goal=scenario.goals[seat],
             talk=shown(scenario, said) or NOTHING[self.language],
         )  # fmt: skip

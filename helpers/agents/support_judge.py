@@ -86,11 +86,12 @@ class SupportJudge:
         Raises: RoleFailure.
         """
         ranges = {field: (low, high) for field, (_, low, high) in SOTOPIA.items()}
-        talk = "\n".join(f"{i}. {who}: {said}" for i, (who, said) in enumerate(lines, 1))
+        numbered = enumerate(lines, 1)
+        talk = "\n".join(f"{i}. {who}: {said}" for i, (who, said) in numbered)
         return self._ask(
             "sotopia_rate",
             lambda data: ratings(data, ranges, evidence_for_nonzero=True),
-            scene=scene, name=name, goal=goal, talk=talk,
+            scene=scene, who=name, goal=goal, talk=talk,
         )  # fmt: skip
 
     def harbor(self, dialogue: "Dialogue", card: Scenario) -> dict[str, int]:
