@@ -165,5 +165,6 @@ def _whisker(ax, row, place: float, colour: str, mark: str, flat: bool = True) -
     ends = [[value - row["low"]], [row["high"] - value]]
     error = None if np.isnan(ends).any() else np.abs(ends)
     x, y = (value, place) if flat else (place, value)
-    ax.errorbar(x, y, **{"xerr" if flat else "yerr": error}, fmt=mark, ms=5,
-                color=colour, ecolor=look.BLACK, elinewidth=0.8, capsize=1.5)  # fmt: skip
+    bars = {"xerr" if flat else "yerr": error}
+    ax.errorbar(x, y, **bars, fmt=mark, ms=5, color=colour, ecolor=look.BLACK,
+                elinewidth=0.8, capsize=1.5)  # fmt: skip
