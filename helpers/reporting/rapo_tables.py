@@ -1,98 +1,42 @@
-"""RAPO's comparison as tables: ladder, controls, transfer, advice, cost, preference.
+"""RAPO's comparison as tables: ladder, transfer, advice, cost, curves.
 
 A label names a method; its runs differ by their seed. Every measure is a mean over
 cases of the mean over seeds within a case; intervals resample cases, those of
 differences cases and seeds as well (`mapo_tables`). The distance is the percentage of
 the way from a user's start to the zone that is behind at the end.
 
-Two ratings are in the style of the paper's benchmarks and are neither of them: the ten
-fields of `scoring.harbor` (1 to 5) and the seven dimensions of `scoring.sotopia`. The
-paper's two printed numbers stand beside and share no scale with them.
+Two ratings in the style of the paper's benchmarks stand beside (`rapo_ratings`), and
+the paper's two printed numbers, which share no scale with them.
 
 Paper: RAPO, arXiv 2603.15434 (abstract and a secondary summary).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from helpers.agents.acts import Reader
 from helpers.agents.calibration import GROUPS
-from helpers.agents.clauses import read_clauses
-from helpers.agents.support_judge import HARBOR, SupportJudge
 from helpers.data.published import load
-from helpers.data.scenarios import load_cards
-from helpers.data.social import load_social
 from helpers.learning.results import Result
-from helpers.learning.worlds import TEMPERS
+from helpers.learning.tuning import FAMILIES, grid
 from helpers.reporting import mapo_tables
 from helpers.reporting.learning_tables import by_case, interval
-from helpers.reporting.stats import cluster_bootstrap
-from helpers.sandbox.social import Player, play
-from helpers.scoring.harbor import harbor_table
-from helpers.scoring.preference import OUTCOMES, Chooser, preferences
-from helpers.scoring.sotopia import SHORT, rate_social, rate_support, rating_table
 from helpers.scoring.strategies import RULE, Tagged, Tagger, early_advice
 
 EARLY = 3  # advice before this turn is early (fact sheet, 9.7)
 ADVICE = {*GROUPS["Advice Provision"]}
-CALLS = {"calls/user": "user, in dialogues", "calls/reactions": "user, reactions",
+CALLS = {"calls/user": "user", "calls/reactions": "reactions among them",
          "calls/reward_model": "reward model", "calls/judge": "judge"}  # fmt: skip
-
-
-def ratings(
-    results: Sequence[Result], user: str, judge: SupportJudge | None = None,
-    reader: Reader = read_clauses,
-) -> pd.DataFrame:  # fmt: skip
-    """One row a dialogue of the last checks: both ratings.
-
-    Returns:
-        label, seed, case; the ten fields and "harbor" (their mean, 1..5); the seven
-        dimensions by short name and "sotopia" (their mean, -30/7..40/7); failed harbor,
-        failed sotopia. A failure has NaN.
-    """
-    parts = []
-    for result in results:
-        cards = {card.id: card for card in load_cards(result.recipe.checks.split)}
-        dialogues, how = result.dialogues(user), {"grammar": TEMPERS[user].grammar}
-        ten = harbor_table(dialogues, cards, judge, reader=reader, **how)
-        ten = ten.rename(columns={"overall": "harbor", "failed": "failed harbor"})
-        how |= {"reader": reader, "judge": judge}
-        marks = [rate_support(d, cards[d.scenario_id], **how) for d in dialogues]
-        seven = rating_table(({}, mark) for mark in marks)
-        seven = seven.rename(columns={"overall": "sotopia", "failed": "failed sotopia"})
-        part = pd.concat([ten, seven], axis=1)
-        part.insert(0, "seed", result.recipe.trainer.seed)
-        part.insert(0, "label", result.label)
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
-
-
-def measures(
-    frame: pd.DataFrame, names: Sequence[str], draws: int, rng, level: float = 0.95
-) -> pd.DataFrame:
-    """Long form: label, measure, value, low, high, n, failed; one row a label and name.
-
-    Args:
-        frame: of `ratings`, or with columns label, case and `names`.
-    """
-    rows = []
-    for label, part in frame.groupby("label", sort=False):
-        for name in names:
-            found = interval(by_case(part, name), draws, rng, level)
-            n = int(part[name].notna().sum())
-            rows.append((label, name, *found, n, len(part) - n))
-    columns = ["label", "measure", "value", "low", "high", "n", "failed"]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def main_table(compared: pd.DataFrame, rated: pd.DataFrame) -> pd.DataFrame:
     """The ladder: distance and its difference, both ratings, and what is printed.
 
     Args:
-        compared: of `mapo_tables.comparison`. rated: of `measures` with "harbor",
-            "sotopia" and "GOAL".
+        compared: of `mapo_tables.comparison`. rated: of `rapo_ratings.measures` with
+            "harbor", "sotopia" and "GOAL".
     """
     table = compared.copy()
     names = {"harbor": "ten fields (1 to 5)", "sotopia": "seven dimensions, mean",
@@ -108,7 +52,9 @@ def main_table(compared: pd.DataFrame, rated: pd.DataFrame) -> pd.DataFrame:
         cells = known[(known["item"] == item) & (known["column"] == column)]
         values = cells.set_index("row")["value"]
         table[f"{item}: {column} (printed)"] = table["label"].map(values)
-    return table.assign(status="rerun; printed where known")
+    table["status"] = "rerun; printed where known"
+    unrun = {"label": "PPO", "status": "not run here: notebooks 05 and 07"}
+    return pd.concat([table, pd.DataFrame([unrun])], ignore_index=True)
 
 
 def advice(
@@ -200,6 +146,7 @@ def cost(results: Sequence[Result]) -> pd.DataFrame:
             row[f"{name}, per update"] = np.mean(totals) / updates
             row[f"{name}, per run"] = np.mean(totals)
         row["teacher passes, per update"] = int(teacher)
+        row["teacher passes, per run"] = int(teacher) * updates
         row["seconds"] = np.mean([run.seconds for run in runs])
         rows.append(row)
     return pd.DataFrame(rows)
@@ -207,9 +154,7 @@ def cost(results: Sequence[Result]) -> pd.DataFrame:
 
 def calls_so_far(result: Result) -> pd.Series:
     """User calls up to each step (dialogues and reactions), by step; 0 at step 0."""
-    curve = result.curve
-    names = [n for n in ("calls/user", "calls/reactions") if n in curve]
-    total = curve[names].fillna(0).sum(axis=1).cumsum()
+    total = result.curve["calls/user"].cumsum()
     return pd.Series([0.0, *total], index=range(len(total) + 1))
 
 
@@ -222,74 +167,9 @@ def curve_points(results: Sequence[Result]) -> pd.DataFrame:
     return points.drop(columns="dialogues")
 
 
-def preference_table(
-    pairs: Mapping[str, tuple[Sequence[Result], Sequence[Result]]], user: str,
-    chooser: Chooser, draws: int, rng, level: float = 0.95,
-) -> pd.DataFrame:  # fmt: skip
-    """Wins of one policy over another, seed by seed on the same cards.
-
-    Args:
-        pairs: name -> (runs of the one, runs of the other), in the order of the seeds.
-
-    Returns:
-        One row a name: compared; win, tie, loss, swayed, failed (counts); share (wins
-        and half of ties and swayed, %), low, high (cases resampled; NaN without).
-    """
-    rows = []
-    for name, (ones, others) in pairs.items():
-        parts = []
-        for one, other in zip(ones, others, strict=True):
-            cards = {card.id: card for card in load_cards(one.recipe.checks.split)}
-            both = zip(one.dialogues(user), other.dialogues(user), strict=True)
-            parts.append(preferences(both, cards, chooser))
-        frame = pd.concat(parts, ignore_index=True)
-        counts = frame["outcome"].value_counts()
-        found = interval(by_case(frame, "worth"), draws, rng, level)
-        rows.append({"compared": name,
-                     **{o: int(counts.get(o, 0)) for o in OUTCOMES},
-                     **dict(zip(("share", "low", "high"),
-                                (100 * x for x in found), strict=True))})  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def social_board(
-    players: Mapping[str, Player], draws: int, rng, level: float = 0.95,
-    judge: SupportJudge | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """Every player with every player, both seats, on the kit's social scenarios.
-
-    Returns:
-        One row a player and kind of scenario ("all" too): the seven dimensions by
-        short name, overall with low and high (scenarios resampled), n, failed.
-    """
-    scenarios = load_social()
-    rated = []
-    for scenario in scenarios:
-        for first, one in players.items():
-            for second, other in players.items():
-                episode = play(scenario, (one, other), (first, second))
-                marks = rate_social(episode, scenario, judge)
-                for name, mark in zip((first, second), marks, strict=True):
-                    keys = {"player": name, "kind": scenario.kind}
-                    rated.append((keys | {"scenario": scenario.codename}, mark))
-    table = rating_table(rated)
-    rows = []
-    for name, own in table.groupby("player", sort=False):
-        for kind in ("all", *dict.fromkeys(table["kind"])):
-            part = own if kind == "all" else own[own["kind"] == kind]
-            kept = part[~part["failed"]]
-            row = {"player": name, "kind": kind, **kept[[*SHORT.values()]].mean()}
-            mean = None
-            if len(kept):
-                values = kept["overall"], kept["scenario"]
-                mean = cluster_bootstrap(*values, draws, rng, level)
-            row |= {"overall": getattr(mean, "estimate", np.nan),
-                    "low": getattr(mean, "low", np.nan),
-                    "high": getattr(mean, "high", np.nan),
-                    "n": len(kept), "failed": int(part["failed"].sum())}  # fmt: skip
-            rows.append(row)
-    return pd.DataFrame(rows)
-
-
-FIELDS = (*HARBOR, "harbor")
-SEVEN = (*SHORT.values(), "sotopia")
+def tuning_table(path: Path) -> pd.DataFrame:
+    """The tuning of the ladder; where it was not run its rows stay, without a score."""
+    if path.is_file():
+        return pd.read_csv(path)
+    rows = [values for values, _ in grid(FAMILIES["rapo"])]
+    return pd.DataFrame(rows).assign(score=np.nan, chosen=False)
