@@ -13,7 +13,7 @@ numbers); fact sheet of RAPO, 9.8.
 """
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
