@@ -166,7 +166,7 @@ _RAPO_GPU = replace(
 
 RAPO = {
     "smoke": replace(
-        _RAPO, steps=1, dialogues=4, weights=(0.01,), seeds=1,
+        _RAPO, steps=1, dialogues=4, reply_limit=14, weights=(0.01,), seeds=1,
         probe_turns=2, check_every=1, curve_cards=1, final_cards=2, form_items=2,
         rate=3e-4, entropy=0.001, bootstrap_draws=200, figure_dpi=72,
     ),
