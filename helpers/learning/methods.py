@@ -5,14 +5,17 @@ tuned, for every method and mode with the same effort (`helpers.learning.tuning`
 read from data/tuning.
 """
 
+import os
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 
+from helpers.learning import devices
 from helpers.learning.credit import Credit
 from helpers.learning.critic import CriticSettings
+from helpers.learning.papers import adopt, run_of
 from helpers.learning.recipes import Checks, Recipe
 from helpers.learning.settings import TrainerSettings
 from helpers.paths import ROOT
@@ -50,9 +53,11 @@ class Scale:
     """How large a run is, the same for every method.
 
     steps: generation batches. dialogues: of each. group: dialogues of one scenario.
-    minibatches: updates a step. reply_limit: tokens. policy, lora, engine, user_model,
-    device: see `Recipe`, `TrainerSettings`. save_every: steps between checkpoints.
-    warmup: steps over which the learning rate rises from 0; RLVER has 50 of 350.
+    minibatches: updates a step. reply_limit: tokens. policy, lora, user_model, device:
+    see `Recipe`, `TrainerSettings`. engine: empty is the best that the machine has.
+    save_every: steps between checkpoints. warmup: steps over which the learning rate
+    rises from 0; RLVER has 50 of 350. paper: "rlver" or "mapo" takes the optimiser,
+    clips and weights that the paper states (`papers`) in place of the rest.
     """
 
     steps: int
@@ -63,10 +68,11 @@ class Scale:
     save_every: int = 20
     policy: str = "tiny"
     lora: int = 0
-    engine: str = "decoder"
+    engine: str = ""
     user_model: str = ""
     device: str = "cpu"
     warmup: int = 0
+    paper: str = ""
 
 
 def make_recipe(
@@ -101,25 +107,34 @@ def make_recipe(
         group_size=1 if method.alone else scale.group,
         warmup_steps=scale.warmup,
         epsilon_high=epsilon_high, save_every=scale.save_every,
-        device=scale.device, bf16=scale.device == "cuda",
+        device=scale.device, bf16=devices.has_bf16(scale.device),
+        micro_batch=devices.micro_batch(
+            scale.device, scale.dialogues // scale.minibatches
+        ),
+        gradient_checkpointing=scale.device != "cpu",
     )  # fmt: skip
     critic = None
     if credit.needs_critic:
         alone = round(CRITIC_START * scale.steps)
         critic = CriticSettings(CRITIC_RATE * rate, warmup_steps=alone)
-    return Recipe(
+    recipe = Recipe(
         label(name, think, user), credit, reward, trainer, critic, think,
         reply_limit=scale.reply_limit, rules=rules, user=user,
         user_model=scale.user_model, policy=scale.policy, lora=scale.lora,
-        engine=scale.engine, checks=checks or Checks(),
+        engine=scale.engine or engine_for(scale.policy, scale.device),
+        checks=checks or Checks(),
     )  # fmt: skip
+    return adopt(recipe, run_of(scale.paper, name)) if scale.paper else recipe
 
 
 def engine_for(policy: str, device: str) -> str:
-    """How replies are best sampled here: vLLM on a GPU where it is installed."""
+    """How replies are best sampled here: vLLM on a GPU where it is installed, a server
+    of vLLM where its address is given, else transformers."""
     if policy == "tiny":
         return "decoder"
-    return "vllm" if device == "cuda" and find_spec("vllm") else "transformers"
+    if device == "cpu" or not find_spec("vllm"):
+        return "transformers"
+    return "vllm_server" if os.environ.get("VLLM_SERVER_URL") else "vllm"
 
 
 def label(name: str, think: bool = False, user: str = "vanilla") -> str:
