@@ -33,10 +33,11 @@ from trl.trainer.utils import add_fused_lm_head
 from helpers.learning import batches
 from helpers.learning.credit import Credit
 from helpers.learning.critic import Critic, CriticSettings
+from helpers.learning.housekeeping import last_checkpoint
 from helpers.learning.metrics import GLOSSARY
 from helpers.learning.rewards import REWARDS
 from helpers.learning.settings import TrainerSettings, check_sizes, plan
-from helpers.learning.trainer import DialogueTrainer, last_checkpoint
+from helpers.learning.trainer import DialogueTrainer
 
 GRPO, MAPO = Credit("outcome"), Credit("mixed")
 PPO = Credit("gae", gamma=0.97, lam=0.9)

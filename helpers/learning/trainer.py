@@ -12,7 +12,8 @@ every dialogue into one message, gives it one reward and runs a forward pass to 
 what the rollout knows, the log-probabilities; `_get_per_token_logps_and_entropies` is
 replaced for the positions and the mask of packed rows; `_compute_loss` is extended;
 `_metrics` is where TRL collects what it logs; `_buffered_inputs` and `_step` tell which
-micro-batches an update has.
+micro-batches an update has. A method may override the kit's own hooks (`earned` to
+`recall`), as RAPO does in `helpers.learning.svhpo`.
 
 Papers: RLVER, arXiv 2507.03112; MAPO, arXiv 2603.06194.
 """
@@ -36,23 +37,17 @@ from helpers.learning.batches import collate, token_logps, turn_table
 from helpers.learning.clock import Clock
 from helpers.learning.credit import Credit
 from helpers.learning.critic import Critic, CriticSettings, value_loss
+from helpers.learning.housekeeping import Housekeeping, last_checkpoint
 from helpers.learning.metrics import dialogue_metrics, facts
 from helpers.learning.rewards import Reward
-from helpers.learning.rows import Row
+from helpers.learning.rows import Row, first_failure
 from helpers.learning.settings import TrainerSettings, check_sizes, plan
 
 Roll = Callable[[Sequence[str], int], list[Row]]
-COMPLETE = "complete"  # the last file of a checkpoint
 
 # Else TRL reports each trainer that is made. The environment variable of this name is
 # read when huggingface_hub is imported, which may have been long ago.
 constants.HF_HUB_DISABLE_TELEMETRY = True
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """The newest checkpoint that was written to its end, None if there is none."""
-    done = [path.parent for path in Path(folder).glob(f"checkpoint-*/{COMPLETE}")]
-    return max(done, key=lambda path: int(path.name.split("-")[1]), default=None)
 
 
 class DialogueTrainer(GRPOTrainer):
@@ -113,7 +108,7 @@ class DialogueTrainer(GRPOTrainer):
         for name, phase in (("backward", "backward"), ("clip_grad_norm_", "optimiser")):
             function = getattr(self.accelerator, name)
             setattr(self.accelerator, name, self.clock.timed(phase, function))
-        self.add_callback(_Housekeeping(self))
+        self.add_callback(Housekeeping(self))
         self.critic_settings, self.critic = critic, None
         if critic is not None:
             self.critic = Critic(self.model).to(self.accelerator.device).train()
@@ -139,8 +134,8 @@ class DialogueTrainer(GRPOTrainer):
         """Train to the last step, from the newest complete checkpoint in the output
         folder if there is one; returns the curve."""
         checkpoint = last_checkpoint(self.args.output_dir)
-        if checkpoint is not None and self.critic is not None:
-            self.critic.load(checkpoint)
+        if checkpoint is not None:
+            self.recall(checkpoint)
         disable_progress_bar()  # of writing a checkpoint
         self.train(resume_from_checkpoint=checkpoint and str(checkpoint))
         return self.curve
@@ -164,8 +159,8 @@ class DialogueTrainer(GRPOTrainer):
         with self.clock("rollout"):
             rows = self.roll([x["prompt"] for x in inputs], seed.getrandbits(31))
         if len(rows) != len(inputs):
-            raise ValueError(f"{len(inputs)} dialogues asked for, {len(rows)} came")
-        rewards, valid = turn_table([self.reward(row.dialogue) for row in rows])
+            raise ValueError(f"{len(inputs)} rows asked for, {len(rows)} came")
+        rewards, valid = turn_table(self.earned(rows))
         batch = collate(rows, valid, self.processing_class.pad_token_id)
         if "segments" in batch and self.critic and not self.credit.skip_user:
             raise ValueError(
@@ -173,6 +168,7 @@ class DialogueTrainer(GRPOTrainer):
                 "tokens: set skip_user, or keep the thoughts in the history"
             )
         batch["group_ids"] = torch.tensor([x["group"] for x in inputs])
+        batch |= self.more(rows, valid)
         number = torch.promote_types(self.model.dtype, torch.float32)
         batch = {
             name: x.to(device, number if x.is_floating_point() else x.dtype)
@@ -195,7 +191,8 @@ class DialogueTrainer(GRPOTrainer):
             batch["ref_per_token_logps"] = logps
         given = self.credit(**everyone)
         about = self._gather(facts(rows).to(device))
-        self._log(dialogue_metrics(about, everyone, given, self.credit.gamma))
+        numbers = dialogue_metrics(about, everyone, given, self.credit.gamma)
+        self._log(numbers | self.more_numbers())
         width = batch["turn_ids"].shape[1]
         mine = slice(rank * len(rows), (rank + 1) * len(rows)), slice(width)
         batch["advantages"] = given.advantages[mine].to(number)
@@ -250,14 +247,15 @@ class DialogueTrainer(GRPOTrainer):
     def _compute_loss(self, model, inputs: dict[str, Tensor]) -> Tensor:
         """The policy's loss as TRL has it, and the critic's. While the critic warms up
         the policy gets no gradient at all, so that the optimiser leaves it alone."""
-        self.minibatch, loss = inputs, 0.0
+        self.minibatch, loss, share = inputs, 0.0, self._share(inputs)
         if self.critic is not None:
-            loss = self._critic_loss(inputs)
+            loss = share * self._critic_loss(inputs)
         if self.critic is None or self.generation >= self.critic_settings.warmup_steps:
-            loss = loss + super()._compute_loss(model, inputs)
+            policy = super()._compute_loss(model, inputs)
+            loss = loss + share * policy + self.more_loss(inputs)
         if not torch.isfinite(loss):
             self._stop(loss, inputs)
-        return loss * self._share(inputs)
+        return loss
 
     def _share(self, inputs: dict[str, Tensor]) -> float:
         """Tokens of this micro-batch over the mean of all micro-batches of the update,
@@ -296,6 +294,34 @@ class DialogueTrainer(GRPOTrainer):
             "from the last checkpoint with a lower learning_rate"
         )
 
+    # -- what a method may add ---------------------------------------------------------
+
+    def earned(self, rows: list[Row]) -> list[list[float | None]]:
+        """The reward of each turn of each row, None without a signal."""
+        return [self.reward(row.dialogue) for row in rows]
+
+    def more(self, rows: list[Row], valid: Tensor) -> dict[str, Tensor]:
+        """More entries of the batch, (B, ...) each; valid (B, K): turns that count."""
+        return {}
+
+    def more_numbers(self) -> dict[str, float]:
+        """More for the log of a step, the same on every process."""
+        return {}
+
+    def more_loss(self, inputs: dict[str, Tensor]) -> Tensor | float:
+        """A term beside the policy's loss, of one micro-batch."""
+        return 0.0
+
+    def keep(self, folder: Path) -> None:
+        """Store in a checkpoint what transformers does not; main process only."""
+        if self.critic is not None:
+            self.critic.save(folder)
+
+    def recall(self, folder: Path) -> None:
+        """The inverse of `keep`; every process."""
+        if self.critic is not None:
+            self.critic.load(folder)
+
     # -- bookkeeping -------------------------------------------------------------------
 
     def _log(self, numbers: dict) -> None:
@@ -313,39 +339,6 @@ class DialogueTrainer(GRPOTrainer):
         """None: a checkpoint is a product of a run, described by the run's stamp."""
 
 
-class _Housekeeping(TrainerCallback):
-    """What the critic needs at each update and each checkpoint, and the clock."""
-
-    def __init__(self, trainer: DialogueTrainer):
-        self.trainer = trainer
-
-    def on_train_begin(self, *_, **__):
-        self.trainer.clock.lap()
-
-    def on_pre_optimizer_step(self, *_, **__):
-        trainer = self.trainer
-        trainer.clock.push("optimiser")
-        if trainer.critic is not None:
-            limit = trainer.critic_settings.max_grad_norm
-            norm = torch.nn.utils.clip_grad_norm_(trainer.critic.trained(), limit)
-            trainer._log({"critic/grad_norm": norm})
-
-    def on_optimizer_step(self, *_, **__):
-        self.trainer.clock.pop()
-        if self.trainer.critic is not None:
-            self.trainer.critic.zero_grad()  # transformers clears the policy's alone
-
-    def on_save(self, args, state, *_, **__):
-        trainer = self.trainer
-        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-        trainer.accelerator.wait_for_everyone()
-        if trainer.accelerator.is_main_process:
-            if trainer.critic is not None:
-                trainer.critic.save(folder)
-            (folder / COMPLETE).touch()
-        trainer.clock.lap()  # writing is no part of a step
-
-
 def _config(settings: TrainerSettings, output: Path, processes: int) -> GRPOConfig:
     config = GRPOConfig(**settings.grpo(output, processes))
     if (config.world_size, config.device.type) != (processes, settings.device):
@@ -358,13 +351,11 @@ def _config(settings: TrainerSettings, output: Path, processes: int) -> GRPOConf
 
 
 def _unused(**_):
-    raise RuntimeError("dialogues are rewarded by turn, not by TRL's reward functions")
+    raise RuntimeError("dialogues are rewarded by turn, not by reward functions")
 
 
 def _nothing_judged(rows: list[Row], generation: int) -> str:
-    failures = [row.dialogue.failure for row in rows if row.dialogue.failure]
-    why = f": {failures[0].role}: {failures[0].detail}" if failures else ""
     return (
-        f"step {generation + 1} has no judged turn in any dialogue{why}; see to the "
-        "failing role and run this again to go on from the last checkpoint"
+        f"step {generation + 1} has no judged turn in any dialogue{first_failure(rows)}"
+        "; see to the failing role and run this again to go on from the last checkpoint"
     )

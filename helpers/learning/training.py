@@ -14,7 +14,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -23,18 +23,24 @@ from transformers import TrainerCallback
 
 from helpers.agents.clauses import read_clauses
 from helpers.agents.free_text import read_free_text
+from helpers.agents.reward_judge import make_judges
+from helpers.agents.reward_rules import ScriptedRewardModel, english_critique
 from helpers.agents.templates import render
 from helpers.data.scenarios import Scenario, load_cards
 from helpers.files import write_atomically
-from helpers.learning import processes, tiny
+from helpers.learning import feedback, processes, tiny
 from helpers.learning.chat import ChatFormat
 from helpers.learning.decoder import PrefixDecoder
 from helpers.learning.engines import Engine, HfEngine
+from helpers.learning.hindsight import Candidate
+from helpers.learning.lessons import critique_text
 from helpers.learning.models import LoraSettings, load_policy
+from helpers.learning.rapo import HindsightStep
 from helpers.learning.recipes import Recipe
 from helpers.learning.rewards import REWARDS
 from helpers.learning.rollout import TalkSettings, roll_out
 from helpers.learning.rows import Row
+from helpers.learning.svhpo import HindsightTrainer
 from helpers.learning.trainer import DialogueTrainer
 from helpers.learning.vllm import MODES, SyncedVllm
 from helpers.learning.workers import (
@@ -119,6 +125,57 @@ def talk(
         return roll_out(episodes, engine, chat, settings, recipe.hash)
 
 
+def try_replies(
+    recipe: Recipe,
+    model,
+    chat: ChatFormat,
+    contexts: Sequence[Sequence[int]],
+    seed: int,
+    process: int = 0,
+    engine: Engine | None = None,
+) -> list[Candidate]:
+    """One reply to each context, sampled from the weights as they are now."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed + process)
+        engine = engine or make_engine(recipe, model, chat)
+        samples = engine.generate(range(len(contexts)), contexts, recipe.reply_limit)
+    made = []
+    for sample in samples:
+        ended = sample.ids[-1] == chat.end_id
+        thought, text, _ = chat.split(sample.ids[:-1] if ended else sample.ids)
+        made.append(Candidate(text, thought, tuple(sample.ids), tuple(sample.logprobs)))
+    return made
+
+
+def look_back(
+    recipe: Recipe, model, chat: ChatFormat, world: World, cards, folder: Path,
+    live: Callable[[], tuple[int, Engine | None]] = lambda: (0, None),
+) -> HindsightStep:  # fmt: skip
+    """RAPO's step of a recipe. By rule the critique is in the words of the tiny
+    policy's lessons; for a model that speaks English it is English, in a sentence.
+    live: process and engine, asked for before each sampling (see `talk`)."""
+    settings, tiny_words = recipe.hindsight, recipe.policy == "tiny"
+    reader = read_clauses if tiny_words else read_free_text
+    write = critique_text if tiny_words else english_critique
+    made = make_judges(
+        settings.reward_model, settings.judge_model, folder / "judges", world.together
+    )
+
+    def talk_again(ids: Sequence[str], seed: int) -> list[Row]:
+        people = [cards[i] for i in ids]
+        return talk(recipe, model, chat, world, people, seed, *live())
+
+    def sample(contexts, seed: int) -> list[Candidate]:
+        return try_replies(recipe, model, chat, contexts, seed, *live())
+
+    return HindsightStep(
+        settings, recipe.trainer.group_size, recipe.trainer.dialogues, talk_again,
+        sample, chat, talk_settings(recipe).system, world, cards,
+        made.reward_model or ScriptedRewardModel(write, reader), made.judge,
+        feedback.plain_line if tiny_words else feedback.english_line, recipe.hash,
+    )  # fmt: skip
+
+
 def check(
     recipe: Recipe, model, chat: ChatFormat, cards, folder: Path, step: int,
     users: Sequence[str], engine: Engine | None = None,
@@ -154,36 +211,43 @@ class Run:
         self.cards = {card.id: card for card in load_cards("train")}
         self.world = meet(recipe, recipe.rules, recipe.user, self.folder)
         self.checked = load_cards(recipe.checks.split)
-        self.trainer = DialogueTrainer(
-            self.model, self.chat.tokenizer, list(self.cards), self.roll,
+        parts = (
+            self.model, self.chat.tokenizer, list(self.cards), self._roll(),
             REWARDS[recipe.reward], recipe.credit, recipe.trainer,
             self.folder / "checkpoints", recipe.critic, [_Watch(self)],
         )  # fmt: skip
+        if recipe.hindsight is None:
+            self.trainer = DialogueTrainer(*parts)
+        else:
+            self.trainer = HindsightTrainer(*parts, hindsight=recipe.hindsight)
         processes.refuse_spread(self.trainer, recipe.engine in MODES)
         self.vllm = None
         if recipe.engine in MODES:
             self.vllm = SyncedVllm(recipe.engine, self.trainer, self.chat.end_id)
 
-    def engine(self) -> Engine | None:
-        """vLLM with the weights as they are now, None without vLLM."""
-        if self.vllm is None:
-            return None
-        self.vllm.sync()
-        return self.vllm.engine
+    def _roll(self):
+        """What the trainer calls for its rows."""
+        fixed = self.recipe, self.model, self.chat, self.world
+        if self.recipe.hindsight is not None:
+            return look_back(*fixed, self.cards, self.folder, self._live)
+        return lambda ids, seed: talk(
+            *fixed, [self.cards[i] for i in ids], seed, *self._live()
+        )
 
-    def roll(self, ids: Sequence[str], seed: int) -> list[Row]:
-        return talk(
-            self.recipe, self.model, self.chat, self.world,
-            [self.cards[i] for i in ids], seed,
-            self.trainer.accelerator.process_index, self.engine(),
-        )  # fmt: skip
+    def _live(self) -> tuple[int, Engine | None]:
+        """Number of the process, and vLLM with the weights as they are now (None
+        without vLLM)."""
+        if self.vllm is not None:
+            self.vllm.sync()
+        engine = self.vllm and self.vllm.engine
+        return self.trainer.accelerator.process_index, engine
 
     def check(self, step: int, last: bool = False) -> None:
         """A point of the learning curve, or the last check with every user."""
         checks = self.recipe.checks
         users = checks.users if last else checks.users[:1]
         cards = self.checked[: checks.final_cards if last else checks.curve_cards]
-        engine = self.engine()  # in every process: weights are carried over together
+        engine = self._live()[1]  # in every process: they carry weights over together
         if processes.rank() == 0:
             check(self.recipe, self.model, self.chat, cards, self.folder, step, users,
                   engine)  # fmt: skip
