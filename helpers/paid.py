@@ -13,6 +13,7 @@ from helpers import machine, preflight, profiles, serving
 from helpers.agents.ledger import Budget, load_prices
 from helpers.agents.llm import PRICES
 from helpers.agents.run_budget import in_environment, spent
+from helpers.endpoint import MODELS
 from helpers.progress import shown
 
 LEDGER, LOG = "spent.jsonl", "server.log"
@@ -38,7 +39,7 @@ def budget(arguments) -> Budget:
 def name_served(serve: str, values: Mapping[str, dict[str, Any]]) -> None:
     """Roles that no parameter names are played by the model that is served here."""
     for given in values.values() if serve else ():
-        for parameter in set(preflight.MODELS) & set(given):
+        for parameter in set(MODELS) & set(given):
             given[parameter] = given[parameter] or serve
 
 

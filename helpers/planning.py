@@ -163,7 +163,7 @@ def _mapo(settings, values) -> list[Training]:
     seeds = values.get("SEEDS") or settings.seeds
     long = values.get("LONG_STEPS") or settings.long_steps
     most = settings.ablation_values
-    varied = sum(min(n, most) for n in (5, 2, 1, 3))
+    varied = sum(min(n, most) for n in (5, 2, 1, 4))
     varied *= min(seeds, settings.ablation_seeds)
 
     def of(what, runs, steps, **more):

@@ -9,43 +9,21 @@ known to fail, with what to do. The driver does the same before its first notebo
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import openai
-
 from helpers import profiles
-from helpers.agents.ledger import PER_MILLION, Budget, Price
-from helpers.agents.llm_settings import server_address, server_key
-from helpers.agents.redact import Redactor
-from helpers.agents.run_budget import spent
+from helpers.agents.ledger import Budget, Price
 from helpers.duration import clock
+from helpers.endpoint import Ask, Report, cost, names_of, served
 from helpers.machine import GB, Machine
-from helpers.planning import Calls, Training, parameters, plan
+from helpers.planning import Training, parameters, plan
 from helpers.serving import served_models
 
-# What a notebook asks an endpoint for, by the name of its parameter.
-MODELS = ("USER_MODEL", "POLICY_MODEL", "INFRA_MODEL", "JUDGE_MODEL", "JUDGE_MODELS")
 VLLM_SHARE = 0.3  # of the GPU (helpers.learning.vllm)
 ROOM = 4 * GB  # activations, logits and fragments with checkpointing: an assumption
 ADAPTERS = 0.0008  # share of the weights that one rank of all-linear adapters adds
-Ask = Callable[[str, str], Sequence[str]]
-
-
-@dataclass
-class Report:
-    """What was found. refusals: why the run would fail, each with what to do."""
-
-    lines: list[str] = field(default_factory=list)
-    refusals: list[str] = field(default_factory=list)
-
-    def print(self) -> None:
-        print("\n".join(["preflight", *(f"  {line}" for line in self.lines)]))
-        for text in self.refusals:
-            print(f"  REFUSED: {text}")
-        sys.stdout.flush()
 
 
 def look(
@@ -77,44 +55,35 @@ def look(
     processes = _processes(profile, environment)
     for training in trained:
         _training(report, training, machine, processes, environment, bool(serve))
-    names = _names(profile, values)
+    names = names_of(profile, values)
     if serve:
         report.lines.append(f"endpoint: vllm serve {serve}, started here")
         if not machine.vllm:
-            report.refusals.append(
+            report.refuse(
+                "vllm",
                 "--serve needs vLLM: make the environment of environment.yml, or "
-                "start a server elsewhere and set OPENAI_BASE_URL"
+                "start a server elsewhere and set OPENAI_BASE_URL",
             )
         known = [serve]
     else:
-        known = _endpoint(report, names, ask, environment)
+        known = served(report, names, ask, environment)
     for name, where in sorted(names.items()) if known is not None else ():
         if name not in known:
-            served = ", ".join(sorted(known)[:8]) or "nothing"
+            there = ", ".join(sorted(known)[:8]) or "nothing"
             hint = profiles.suggestion(name, known)
-            report.refusals.append(
+            report.refuse(
+                name,
                 f"the endpoint does not serve {name!r}{hint}, which {where} asks for; "
-                f"it serves {served}. Name one of these, as -p {where}=NAME"
+                f"it serves {there}. Name one of these, as -p {where}=NAME",
             )
-    _cost(report, calls, prices, budget, ledger, own=bool(serve))
+    cost(report, calls, prices, budget, ledger, own=bool(serve))
     if machine.disk < (need := _disk(trained)):
-        report.refusals.append(
+        report.refuse(
+            "disk",
             f"disk: some {need / GB:.0f} GB are needed for checkpoints, "
-            f"{machine.disk / GB:.0f} GB are free: make room, or run fewer seeds"
+            f"{machine.disk / GB:.0f} GB are free: make room, or run fewer seeds",
         )
     return report
-
-
-def _names(profile: str, values) -> dict[str, str]:
-    """Model names that are asked for, with the parameter that names each."""
-    names = {}
-    for number, given in values.items():
-        settings = profiles.SETTINGS.get(number, {}).get(profile)
-        for parameter in set(MODELS) & set(given):
-            value = given[parameter] or getattr(settings, parameter.lower(), "")
-            for name in filter(None, str(value).replace(" ", "").split(",")):
-                names.setdefault(name, f"{number}:{parameter}")
-    return names
 
 
 def _processes(profile: str, environment: Mapping[str, str]) -> int:
@@ -162,27 +131,30 @@ def _training(
     )
     where = training.notebook
     if not machine.gpus:
-        report.refusals.append(
+        report.refuse(
+            where,
             f"{where} trains on cuda, and there is no GPU here ({machine.why}): run "
-            "the laptop profile, or on a machine with one"
+            "the laptop profile, or on a machine with one",
         )
         return
     if processes > len(machine.gpus):
-        report.refusals.append(
+        report.refuse(
+            f"{where} processes",
             f"{where} is launched as {processes} processes, here are "
             f"{len(machine.gpus)} GPUs: set KIT_LAUNCH to a configuration of as many "
-            "(a copy of configs/accelerate/ddp_one_node.yaml), or take PROFILE=gpu"
+            "(a copy of configs/accelerate/ddp_one_node.yaml), or take PROFILE=gpu",
         )
     if weights is not None:
         gpu = min(machine.gpus, key=lambda one: one.free)
         need, how = memory_needed(training, weights, gpu.total, machine.vllm)
         report.lines.append(f"    memory of a GPU, estimate: {how}")
         if need > gpu.free:
-            report.refusals.append(
+            report.refuse(
+                f"{where} memory",
                 f"{where} needs some {need / GB:.0f} GB of a GPU's memory, "
                 f"{gpu.free / GB:.0f} are free: take a smaller policy "
                 f"(-p {where}:POLICY=NAME), a larger GPU"
-                + (", or a server elsewhere" if shared else "")
+                + (", or a server elsewhere" if shared else ""),
             )
         timed = training.seconds(gpu.name, weights)
         if timed is None:
@@ -192,10 +164,11 @@ def _training(
             spent_s = clock(timed[0] / processes)
             report.lines.append(f"    time, estimate: {spent_s} = {text}")
     if not _at_hand(training.policy) and environment.get("HF_HUB_OFFLINE") == "1":
-        report.refusals.append(
+        report.refuse(
+            training.policy,
             f"{training.policy} is not on this machine and the hub is switched off: "
             f"fetch it once with HF_HUB_OFFLINE=0 hf download {training.policy}, or "
-            "give a folder"
+            "give a folder",
         )
 
 
@@ -219,97 +192,6 @@ def _disk(trained: Sequence[Training]) -> float:
         models = 1 + training.critics / training.runs
         total += training.runs * (2 * 12 * learn * models + 4 * learn)
     return total
-
-
-# -- the endpoint ----------------------------------------------------------------------
-
-
-def _endpoint(
-    report: Report, names: Mapping[str, str], ask: Ask, environment: Mapping[str, str]
-) -> Sequence[str] | None:
-    """The models that are served; None where nothing is asked for or known."""
-    if not names:
-        report.lines.append("endpoint: none needed, no role is played by a model")
-        return None
-    given = environment.get("OPENAI_BASE_URL")
-    try:
-        address = server_address(given)
-        key = server_key(environment.get("OPENAI_API_KEY"), address)
-    except ValueError as problem:
-        advice = "" if given else "; or let --serve MODEL start one here"
-        report.refusals.append(f"{problem}{advice}")
-        return None
-    shown = Redactor([key])
-    report.lines.append(f"endpoint: {shown(address)}")
-    try:
-        return ask(address, key)
-    except (openai.AuthenticationError, openai.PermissionDeniedError):
-        report.refusals.append(f"{shown(address)} refuses the key: see OPENAI_API_KEY")
-    except openai.NotFoundError:
-        report.lines.append("    it has no list of models: their names are not checked")
-    except openai.APIConnectionError:
-        report.refusals.append(
-            f"no connection to {shown(address)}: is the server running, and is "
-            "OPENAI_BASE_URL right (it ends in /v1)?"
-        )
-    except openai.OpenAIError as problem:
-        first = shown(str(problem)).splitlines()[0][:200]
-        report.refusals.append(f"{shown(address)} does not list its models: {first}")
-    return None
-
-
-# -- the cost --------------------------------------------------------------------------
-
-
-def _cost(
-    report: Report, calls: Sequence[Calls], prices: Mapping[str, Price],
-    budget: Budget, ledger: Path, own: bool,
-) -> None:  # fmt: skip
-    """Calls, tokens and price with their arithmetic, against the budget."""
-    usd, unknown = 0.0, []
-    for one in calls:
-        price = prices.get(one.model)
-        if price is not None:
-            cost = one.read * price.input_usd + one.written * price.output_usd
-            usd += one.number * cost / PER_MILLION
-        elif not own and one.model not in unknown:
-            unknown.append(one.model)
-        report.lines.append(
-            f"{one.notebook}: {one.role} {one.model}: {one.how} = {one.number:,} calls "
-            f"at most, x ({one.read:,} + {one.written}) tokens, estimate"
-        )
-    number, tokens = sum(c.number for c in calls), sum(c.tokens for c in calls)
-    if calls:
-        text = f"about USD {usd:,.2f}"
-        if own:
-            text = "no price: the server is this machine's own"
-        elif unknown:
-            text = f"price unknown of {', '.join(unknown)} (add it to data/prices.csv)"
-            text += f"; the rest about USD {usd:,.2f}" if usd else ""
-        report.lines.append(f"in all: {number:,} calls, {tokens:,} tokens; {text}")
-    before = spent(ledger, dict(prices))
-    used = before["prompt_tokens"] + before["completion_tokens"]
-    if unknown and budget.max_usd is not None:
-        report.refusals.append(
-            f"a budget in USD cannot be kept: no price of {', '.join(unknown)}; add it "
-            "to data/prices.csv, or give --budget-tokens or --budget-calls"
-        )
-    for option, most, need, gone in (
-        ("--budget-usd", budget.max_usd, usd, before["usd_known"]),
-        ("--budget-tokens", budget.max_tokens, tokens, used),
-        ("--budget-calls", budget.max_attempts, number, before["attempts"]),
-    ):
-        if most is None:
-            continue
-        report.lines.append(f"{option} {most:,g}, spent before: {gone:,g}")
-        if need > most - gone:
-            report.refusals.append(
-                f"{option} {most:,g} is too small: the plan may need {need:,.0f}, "
-                f"{max(0, most - gone):,g} are left. Raise it, run fewer notebooks "
-                "(--only), or give --anyway and let the budget stop the run"
-            )
-    if calls and budget == Budget():
-        report.lines.append("no budget: --budget-usd, -tokens or -calls stops a run")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -250,7 +250,8 @@ def _scope(number):
     scope = {
         "methods": methods, "results": results, "replace": dataclasses.replace,
         "Checks": Checks, "Credit": Credit, "settings": s, "training_dir": None,
-        "released": {"increments": 0, "absolute_distance": 0, "final_distance": 0},
+        "released": ["distance", "absolute_distance", "increments", "potential",
+                     "final_distance"],
     }  # fmt: skip
     return scope | values_of(number)[number] | {"PROFILE": "gpu"}
 

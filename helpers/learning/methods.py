@@ -143,6 +143,7 @@ def make_recipe(
     Raises: ValueError for changes to a method without such switches.
     """
     method = METHODS[name]
+    own_credit = credit is not None
     credit, size, rows = credit or method.credit, method.hindsight, scale.dialogues
     if size is not None:
         size, rows = sized(replace(size, **(hindsight or {})), scale, rules)
@@ -171,7 +172,10 @@ def make_recipe(
         engine=scale.engine or engine_for(scale.policy, scale.device),
         checks=checks or Checks(), hindsight=size,
     )  # fmt: skip
-    return adopt(recipe, run_of(scale.paper, name)) if scale.paper else recipe
+    if not scale.paper:
+        return recipe
+    made = adopt(recipe, run_of(scale.paper, name))
+    return replace(made, credit=credit) if own_credit else made
 
 
 def engine_for(policy: str, device: str) -> str:
