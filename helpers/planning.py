@@ -163,7 +163,7 @@ def _mapo(settings, values) -> list[Training]:
     seeds = values.get("SEEDS") or settings.seeds
     long = values.get("LONG_STEPS") or settings.long_steps
     most = settings.ablation_values
-    varied = sum(min(n, most) for n in (5, 2, 1, 4))
+    varied = 1 + sum(min(n, most) for n in (5, 2, 1, 4))  # alpha, gamma, scope, reward
     varied *= min(seeds, settings.ablation_seeds)
 
     def of(what, runs, steps, **more):
@@ -172,7 +172,7 @@ def _mapo(settings, values) -> list[Training]:
     made = [of("six methods", 6 * seeds, settings.steps, critics=seeds)]
     if long != settings.steps:
         made.append(of("long pair", 2, long))
-    if varied:
+    if settings.ablation_steps:
         made.append(of("ablations", varied, settings.ablation_steps))
     return made
 

@@ -42,7 +42,7 @@ PROFILES = {
     for profile in (
         Profile("smoke", "every cell and check, on the least data", "scripted", 300, 5),
         Profile("laptop", "real curves on two cores, no key", "scripted", 3600, 45),
-        Profile("gpu", "one GPU, models behind an endpoint", "llm", 6 * 3600, None),
+        Profile("gpu", "one GPU, models behind an endpoint", "llm", 48 * 3600, None),
         Profile(
             "paper",
             "the papers' models and sizes",
