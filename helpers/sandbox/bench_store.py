@@ -11,7 +11,7 @@ its own, so that its peak of memory is its own:
     scan        every dialogue read and counted (`store.tally`)
     write cards, read cards   a stream of scenarios, one to ten dialogues
 
-All but appending is done again until `RECORDS` are handled, and the best time counts.
+Of up to 10,000 records all but appending is done `PASSES` times; the best time counts.
 The dialogues are copies, under other names, of scripted ones of four turns. Two times
 are given: of the processor, and of the clock, where appending waits for the disk. The
 largest default size takes 4 GB of disk and about ten minutes.
@@ -48,7 +48,7 @@ from helpers.sandbox.store import DialogueStore, read_dialogues, settings_hash, 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 REPEATS = 10  # dialogues of a scenario
 LATE = 1_000  # appends that are synced one by one and timed, at each size
-RECORDS = 10_000
+PASSES = 5
 SETTINGS = {"made by": "bench_store"}
 OPERATIONS = ("append", "open", "scan", "write cards", "read cards")
 Times = tuple[float, float]  # seconds of the processor, of the clock
@@ -97,7 +97,7 @@ def timed(function: Callable[[], object]) -> Times:
 
 def best(function: Callable[[], object], records: int) -> Times:
     """The times of one record in the best of several calls."""
-    spent = [timed(function) for _ in range(max(1, RECORDS // records))]
+    spent = [timed(function) for _ in range(PASSES if records <= 10_000 else 1)]
     return tuple(min(column) / records for column in zip(*spent, strict=True))
 
 
