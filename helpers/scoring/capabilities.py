@@ -113,15 +113,11 @@ def capabilities(
         NotScripted: the card lacks what the rules need.
         ValueError: another card, or a user without an emotion.
     """
-    if dialogue.scenario_id != card.id:
-        raise ValueError(f"dialogue {dialogue.scenario_id} with the card {card.id}")
+    _same(dialogue, card)
     if dialogue.failure is not None or not dialogue.turns:
         return None
-    if any(turn.emotion_after is None for turn in dialogue.turns):
-        raise ValueError(f"dialogue {card.id}: needs a user with an emotion")
     secrets = Secrets.of(card, grammar)
-    mind = Mind.new(secrets)
-    looks = [_look(turn, mind, reader) for turn in dialogue.turns]
+    looks = look_at(dialogue, card, grammar, reader)
     parts = {
         "Empathic Depth": _depth(looks),
         "Core Insight": _insight(looks, SERVES[secrets.intention]),
@@ -129,7 +125,7 @@ def capabilities(
         "Dialogue Guidance": _guidance(looks),
         "Style Adaptability": _style(looks),
     }
-    sound = 1 - _share(look.hollow for look in looks)
+    sound = 1 - share_of(look.hollow for look in looks)
     return {name: 1 + 4 * sound * parts[name] for name in CAPABILITIES}
 
 
@@ -147,6 +143,26 @@ def capability_table(
         for d in dialogues
     ]
     return pd.DataFrame(rows, columns=["scenario_id", "repeat", *CAPABILITIES])
+
+
+def look_at(
+    dialogue: Dialogue,
+    card: Scenario,
+    grammar: str = "first",
+    reader: Reader = read_clauses,
+) -> list[Look]:
+    """Every reply of a dialogue with what it gets right; arguments and errors as of
+    `capabilities`."""
+    _same(dialogue, card)
+    if any(turn.emotion_after is None for turn in dialogue.turns):
+        raise ValueError(f"dialogue {card.id}: needs a user with an emotion")
+    mind = Mind.new(Secrets.of(card, grammar))
+    return [_look(turn, mind, reader) for turn in dialogue.turns]
+
+
+def _same(dialogue: Dialogue, card: Scenario) -> None:
+    if dialogue.scenario_id != card.id:
+        raise ValueError(f"dialogue {dialogue.scenario_id} with the card {card.id}")
 
 
 def _look(turn: Turn, mind: Mind, reader: Reader) -> Look:
@@ -175,12 +191,13 @@ def _own_slot(kind: str, hidden: Secrets) -> str | None:
             "advise": hidden.action}.get(kind)  # fmt: skip
 
 
-def _share(flags: Iterable[bool]) -> float:
+def share_of(flags: Iterable[bool]) -> float:
+    """Of the flags, those that are set; 0 of none."""
     flags = list(flags)
     return sum(flags) / len(flags) if flags else 0.0
 
 
-def _right(looks: list[Look], kind: str) -> float:
+def right(looks: list[Look], kind: str) -> float:
     """Of the acts of a kind, those that are true of this person."""
     fit = sum(act.kind == kind for look in looks for act in look.fit)
     off = sum(act.kind == kind for look in looks for act in look.off)
@@ -188,17 +205,17 @@ def _right(looks: list[Look], kind: str) -> float:
 
 
 def _depth(looks: list[Look]) -> float:
-    grounded = _share(
+    grounded = share_of(
         bool(look.own and COMFORT & set(look.reading.kinds())) for look in looks
     )
-    return (_right(looks, "name") + grounded + _right(looks, "affirm")) / 3
+    return (right(looks, "name") + grounded + right(looks, "affirm")) / 3
 
 
 def _insight(looks: list[Look], wanted: set[str]) -> float:
     ties = sum(len(look.own) > 1 for look in looks)
     kinds = [act.kind for look in looks for act in look.fit]
-    serving = _share(k in wanted for k in kinds if k in wanted or k in INSIGHT)
-    return (_right(looks, "reflect") + min(1, ties / 2) + serving) / 3
+    serving = share_of(k in wanted for k in kinds if k in wanted or k in INSIGHT)
+    return (right(looks, "reflect") + min(1, ties / 2) + serving) / 3
 
 
 def _solution(looks: list[Look], early: bool) -> float:
@@ -216,14 +233,14 @@ def _guidance(looks: list[Look]) -> float:
     first, last = looks[0].turn.emotion_before, looks[-1].turn.emotion_after
     way = min(1.0, max(0.0, (last - first) / (100 - first)))
     opened = min(1.0, sum(len(look.new) for look in looks[1:]) / OPEN_TO_ALL)
-    return (opened + _share(look.rose for look in looks) + way) / 3
+    return (opened + share_of(look.rose for look in looks) + way) / 3
 
 
 def _style(looks: list[Look]) -> float:
-    answered = _share(
+    answered = share_of(
         any(act.kind in look.due for act in look.fit) for look in looks if look.due
     )
-    repeats = _share(
+    repeats = share_of(
         bool(set(one.reading.parts) & set(other.reading.parts))
         for one, other in pairwise(looks)
     )
