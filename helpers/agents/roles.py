@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from helpers.data.scenarios import Scenario
+    from helpers.sandbox.dialogue import Dialogue
 
 
 class Outcome(StrEnum):
@@ -214,6 +215,49 @@ class PolicySession(Protocol):
         """Answer the user line that ends the history."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """How a user took one reply: its next line, its emotion after it, and the change.
+
+    emotion 0..100, change after clipping; both None for a user without an emotion.
+    """
+
+    text: str
+    emotion: int | None = None
+    change: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A group of replies to one user line, to be compared at once (RAPO).
+
+    history: ends in the user line. replies: (G,), in the order shown. reactions: (G,),
+    None where the judge is to see the replies alone. card: None unless the judge may
+    see the person's profile.
+    """
+
+    history: History
+    replies: tuple[str, ...]
+    reactions: tuple[Reaction, ...] | None = None
+    card: "Scenario | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a generative reward model says of a Comparison, in the order shown.
+
+    order: places 0..G-1 from best to worst, those that tie together. scores: (G,), one
+    for each reply alone, None if it gives none. critique: why the better replies do
+    better, as advice to who writes the next one; "" if there is nothing to say. notes:
+    (G,) the same for each reply, None if it gives none.
+    """
+
+    order: tuple[tuple[int, ...], ...]
+    scores: tuple[float, ...] | None
+    critique: str
+    notes: tuple[str, ...] | None = None
+
+
 class _Described(Protocol):
     def describe(self) -> Mapping[str, Any]:
         """All that changes this role's results, as JSON values without secrets.
@@ -242,3 +286,23 @@ class Policy(_Described, Protocol):
     """
 
     def start(self, scenario_id: str, seed: int) -> PolicySession: ...
+
+
+class RewardModel(_Described, Protocol):
+    """RAPO's generative reward model: ranks, scores and one critique of a group."""
+
+    def compare(self, comparison: Comparison, attempt: int) -> Verdict:
+        """Compare the replies of a group; a second attempt may answer otherwise.
+
+        Raises: RoleFailure. What it returns is checked by the caller.
+        """
+
+
+class ImpactJudge(_Described, Protocol):
+    """RAPO's hindsight judge: which turns of a finished dialogue mattered."""
+
+    def impacts(self, dialogue: "Dialogue", card: "Scenario") -> list[tuple[int, str]]:
+        """(signed impact -2..2 of the reply on the person, reason) of each turn.
+
+        Raises: RoleFailure.
+        """

@@ -98,20 +98,37 @@ def token_logps(
     Returns:
         (B, C) each, 0 off the policy's tokens, float32 at least.
     """
-    inputs = model_inputs(batch, dtype)
-    target, policy = batch["completion_ids"], batch["tool_mask"].bool()
-    width = target.shape[1]
     if vocabulary > SMALL_VOCABULARY:
+        inputs, policy = model_inputs(batch, dtype), batch["tool_mask"].bool()
+        width = policy.shape[1]
         labels = inputs["input_ids"].clone()
         labels[:, :-width] = -100
         labels[:, -width:].masked_fill_(~policy, -100)
         out = model(**inputs, labels=labels, fused_lm_head=True)
         return out.log_probs[:, -width:], out.entropy[:, -width:]
+    return of_tokens(policy_logps(model, batch, temperature, dtype), batch)
+
+
+def policy_logps(
+    model, batch: dict[str, Tensor], temperature: float, dtype: torch.dtype
+) -> Tensor:
+    """The distribution before each token of the policy.
+
+    Returns:
+        (N, V) log-probabilities, row after row, N tokens of the policy in the batch,
+        float32 at least.
+    """
+    width, policy = batch["completion_ids"].shape[1], batch["tool_mask"].bool()
     # The logits at a token speak of the next one.
-    out = model(**inputs, logits_to_keep=width + 1, use_cache=False)
+    out = model(**model_inputs(batch, dtype), logits_to_keep=width + 1, use_cache=False)
     logits = out.logits[:, :-1][policy]
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature
-    logps = torch.log_softmax(logits, -1)
+    return torch.log_softmax(logits, -1)
+
+
+def of_tokens(logps: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """What `token_logps` returns, from the distributions of `policy_logps`."""
+    target, policy = batch["completion_ids"], batch["tool_mask"].bool()
     chosen = logps.gather(1, target[policy].unsqueeze(1)).squeeze(1)
     entropy = -(logps.exp() * logps).sum(1)
     empty = logps.new_zeros(policy.shape)

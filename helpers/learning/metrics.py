@@ -15,6 +15,7 @@ from helpers.learning.rows import Row
 
 FACTS = (
     "failed", "success", "final_emotion", "turns", "replies", "sampled", "tokens",
+    "heard",
 )  # fmt: skip
 
 GLOSSARY = {
@@ -34,6 +35,20 @@ GLOSSARY = {
     "critic/clip_share": "share of tokens whose value moved beyond the clip",
     "critic/explained_variance": "of the returns, by the values at rollout; 1 is best",
     "critic/grad_norm": "of the critic before clipping",
+    "calls/user": "replies of the step that a user took in, reactions included",
+    "calls/reactions": "those of them to candidates, RAPO",
+    "calls/reward_model": "comparisons of a group asked for, those asked again included",
+    "calls/judge": "dialogues of the step looked back at by a judge",
+    "hindsight/turns": "different turns that groups of candidates were made for",
+    "hindsight/pivotal_share": "of these turns, those that reach the threshold",
+    "hindsight/invalid_share": "groups without usable feedback; they carry no signal",
+    "hindsight/tied_share": "of the ranked groups, those in which all tie",
+    "hindsight/critique_share": "groups with something to tell a teacher",
+    "hindsight/mean_change": "of the emotion, by the candidates' reactions",
+    "verbal/weight": "lambda of the step",
+    "verbal/share": "rows that a teacher speaks to",
+    "verbal/loss": "divergence from the teacher in nats a token, mean over all rows",
+    "verbal/log_ratio": "teacher's minus student's log-probability of a token said",
     "dialogue/failed": "dialogues of the step in error; they carry no signal",
     "dialogue/final_emotion": "0..100, mean of the dialogues that did not fail",
     "dialogue/success": "share of them that reached a success at some turn",
@@ -82,6 +97,7 @@ def facts(rows: list[Row]) -> Tensor:
                 len({t for t in row.turn_ids if t >= 0}),
                 sum(row.policy_mask),
                 len(row.prompt_ids) + len(row.completion_ids),
+                len(dialogue.turns),
             )
         )
     return torch.tensor(table, dtype=torch.float64)
@@ -112,6 +128,7 @@ def dialogue_metrics(
         "dialogue/success": column["success"].nanmean(),
         "dialogue/turns": column["turns"].nanmean(),
         "dialogue/tokens_per_reply": column["sampled"].sum() / column["replies"].sum(),
+        "calls/user": column["heard"].sum(),
         "tokens/policy": column["sampled"].sum(),
         "tokens/all": column["tokens"].sum(),
         "reward": totals.mean(),

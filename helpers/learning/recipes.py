@@ -17,6 +17,7 @@ from helpers.agents.scripted import rules_source
 from helpers.data.scenarios import split_path
 from helpers.learning.credit import Credit
 from helpers.learning.critic import CriticSettings
+from helpers.learning.hindsight import HindsightSettings
 from helpers.learning.rewards import REWARDS
 from helpers.learning.settings import TrainerSettings, check_sizes
 from helpers.learning.tiny import POLICY
@@ -27,10 +28,12 @@ from helpers.sandbox.store import settings_hash
 # The modules whose edits make another run, from the root of the package.
 CORE = {
     "learning": (
-        "advantages", "batches", "chat", "credit", "critic", "decoder", "engines",
-        "groups", "models", "rewards", "rollout", "rows", "settings", "tiny", "trainer",
+        "advantages", "batches", "chat", "credit", "critic", "decoder", "distillation",
+        "engines", "feedback", "groups", "hindsight", "lessons", "models", "rapo",
+        "rewards", "rollout", "rows", "settings", "svhpo", "tiny", "trainer",
         "training", "worlds",
     ),
+    "agents": ("reactions", "reward_rules"),
     "sandbox": ("episode", "run"),
     "scoring": ("epm", "geometry", "rubric", "verdicts"),
 }  # fmt: skip
@@ -60,7 +63,8 @@ class Checks:
 class Recipe:
     """One training run.
 
-    label: for tables and live lines. credit, reward, trainer, critic: see there.
+    label: for tables and live lines. credit, reward, trainer, critic, hindsight: see
+    there; with hindsight a row of the trainer is a candidate reply.
     think, history, reply_limit: how it talks (`rollout.TalkSettings`). rules, user:
     whom it trains with (`worlds`); user_model: the model that plays that user, empty
     for the rules. policy: "tiny", or what `models.load_policy` takes; lora: rank, 0 for
@@ -82,6 +86,7 @@ class Recipe:
     lora: int = 0
     engine: str = "decoder"
     checks: Checks = field(default_factory=Checks)
+    hindsight: HindsightSettings | None = None
 
     def __post_init__(self):
         for name, value, known in (
@@ -95,6 +100,11 @@ class Recipe:
                     f"{self.label}: {name} {value!r}: choose of {', '.join(known)}"
                 )
         check_sizes(self.trainer, self.credit)
+        if self.hindsight and self.credit.needs_critic:
+            raise ValueError(
+                f"{self.label}: RAPO compares candidates in their group and has no "
+                'critic: choose another estimator than "gae"'
+            )
 
     def describe(self) -> dict[str, Any]:
         """JSON values, the inverse of `from_dict`."""
@@ -109,6 +119,8 @@ class Recipe:
             "trainer": TrainerSettings(**values["trainer"]),
             "critic": values["critic"] and CriticSettings(**values["critic"]),
             "checks": Checks(**checks),
+            "hindsight": values["hindsight"]
+            and HindsightSettings(**values["hindsight"]),
         }
         return cls(**{**values, **made})
 
@@ -116,7 +128,9 @@ class Recipe:
     def hash(self) -> str:
         described = self.describe()
         del described["label"]
-        sources = _sources(self.policy, self.user_model, self.checks.split)
+        judges = self.hindsight or HindsightSettings()
+        asked = bool(judges.reward_model or judges.judge_model)
+        sources = _sources(self.policy, self.user_model, self.checks.split, asked)
         return settings_hash({**described, **sources})
 
     def folder(self, training: Path) -> Path:
@@ -128,9 +142,10 @@ class Recipe:
 
 
 @cache
-def _sources(policy: str, user_model: str, split: str) -> dict[str, Any]:
+def _sources(policy: str, user_model: str, split: str, judged: bool) -> dict[str, Any]:
     """Hashes of what a run depends on beside its settings. The weights of a policy
-    other than the tiny one, and a model behind an endpoint, are known by name only."""
+    other than the tiny one, and a model behind an endpoint, are known by name only.
+    judged: whether such a model gives RAPO's feedback."""
     package = Path(__file__).parents[1]
     agents = package / "agents"
     files = {
@@ -146,6 +161,11 @@ def _sources(policy: str, user_model: str, split: str) -> dict[str, Any]:
         files["user"] = [
             agents / "sage.py",
             *sorted((agents / "prompts").glob("sage_*")),
+        ]
+    if judged:
+        files["judges"] = [
+            agents / "reward_judge.py",
+            *sorted((agents / "prompts").glob("rapo_*")),
         ]
     digests = {
         name: hashlib.sha256(b"".join(p.read_bytes() for p in paths)).hexdigest()[:16]

@@ -11,7 +11,8 @@ contract test: `_generate_and_score_completions` is replaced, since TRL's own de
 every dialogue into one message, gives it one reward and runs a forward pass to learn
 what the rollout knows, the log-probabilities; `_get_per_token_logps_and_entropies` is
 replaced for the positions and the mask of packed rows; `_compute_loss` is extended;
-`_metrics` is where TRL collects what it logs.
+`_metrics` is where TRL collects what it logs. A method that adds to a batch or to the
+loss (RAPO: `helpers.learning.svhpo`) overrides the hooks of the last section.
 
 Papers: RLVER, arXiv 2507.03112; MAPO, arXiv 2603.06194.
 """
@@ -137,8 +138,8 @@ class DialogueTrainer(GRPOTrainer):
         """Train to the last step, from the newest complete checkpoint in the output
         folder if there is one; returns the curve."""
         checkpoint = last_checkpoint(self.args.output_dir)
-        if checkpoint is not None and self.critic is not None:
-            self.critic.load(checkpoint)
+        if checkpoint is not None:
+            self.recall(checkpoint)
         disable_progress_bar()  # of writing a checkpoint
         self.train(resume_from_checkpoint=checkpoint and str(checkpoint))
         return self.curve
@@ -163,7 +164,7 @@ class DialogueTrainer(GRPOTrainer):
             rows = self.roll([x["prompt"] for x in inputs], seed.getrandbits(31))
         if len(rows) != len(inputs):
             raise ValueError(f"{len(inputs)} dialogues asked for, {len(rows)} came")
-        rewards, valid = turn_table([self.reward(row.dialogue) for row in rows])
+        rewards, valid = turn_table(self.earned(rows))
         batch = collate(rows, valid, self.processing_class.pad_token_id)
         if "segments" in batch and self.critic and not self.credit.skip_user:
             raise ValueError(
@@ -171,6 +172,7 @@ class DialogueTrainer(GRPOTrainer):
                 "tokens: set skip_user, or keep the thoughts in the history"
             )
         batch["group_ids"] = torch.tensor([x["group"] for x in inputs])
+        batch |= self.more(rows, valid)
         number = torch.promote_types(self.model.dtype, torch.float32)
         batch = {
             name: x.to(device, number if x.is_floating_point() else x.dtype)
@@ -193,7 +195,8 @@ class DialogueTrainer(GRPOTrainer):
             batch["ref_per_token_logps"] = logps
         given = self.credit(**everyone)
         about = self._gather(facts(rows).to(device))
-        self._log(dialogue_metrics(about, everyone, given, self.credit.gamma))
+        numbers = dialogue_metrics(about, everyone, given, self.credit.gamma)
+        self._log(numbers | self.more_numbers())
         width = batch["turn_ids"].shape[1]
         mine = slice(rank * len(rows), (rank + 1) * len(rows)), slice(width)
         batch["advantages"] = given.advantages[mine].to(number)
@@ -252,7 +255,7 @@ class DialogueTrainer(GRPOTrainer):
         if self.critic is not None:
             loss = self._critic_loss(inputs)
         if self.critic is None or self.generation >= self.critic_settings.warmup_steps:
-            loss = loss + super()._compute_loss(model, inputs)
+            loss = loss + super()._compute_loss(model, inputs) + self.more_loss(inputs)
         if not torch.isfinite(loss):
             self._stop(loss, inputs)
         return loss
@@ -278,6 +281,35 @@ class DialogueTrainer(GRPOTrainer):
             f"{', '.join(self.train_dataset[g]['prompt'] for g in groups)}. Resume "
             "from the last checkpoint with a lower learning_rate"
         )
+
+    # -- what a method may add ---------------------------------------------------------
+
+    def earned(self, rows: list[Row]) -> list[list[float | None]]:
+        """The reward of each turn of each row, None where there is no signal."""
+        return [self.reward(row.dialogue) for row in rows]
+
+    def more(self, rows: list[Row], valid: Tensor) -> dict[str, Tensor]:
+        """More entries of the batch, each (B, ...); they come back in `more_loss`.
+        valid: (B, K), the turns that carry a signal."""
+        return {}
+
+    def more_numbers(self) -> dict[str, float]:
+        """More for the log of a generation batch, the same on every process."""
+        return {}
+
+    def more_loss(self, inputs: dict[str, Tensor]) -> Tensor | float:
+        """A term beside the policy's loss, of one micro-batch."""
+        return 0.0
+
+    def keep(self, folder: Path) -> None:
+        """Store in a checkpoint what transformers does not; main process only."""
+        if self.critic is not None:
+            self.critic.save(folder)
+
+    def recall(self, folder: Path) -> None:
+        """The inverse of `keep`; every process."""
+        if self.critic is not None:
+            self.critic.load(folder)
 
     # -- bookkeeping -------------------------------------------------------------------
 
@@ -323,8 +355,7 @@ class _Housekeeping(TrainerCallback):
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         trainer.accelerator.wait_for_everyone()
         if trainer.accelerator.is_main_process:
-            if trainer.critic is not None:
-                trainer.critic.save(folder)
+            trainer.keep(folder)
             (folder / COMPLETE).touch()
         trainer.clock.lap()  # writing is no part of a step
 

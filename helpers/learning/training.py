@@ -21,18 +21,24 @@ from transformers import TrainerCallback
 
 from helpers.agents.clauses import read_clauses
 from helpers.agents.free_text import read_free_text
+from helpers.agents.reward_judge import make_judges
+from helpers.agents.reward_rules import ScriptedRewardModel, english_critique
 from helpers.agents.templates import render
 from helpers.data.scenarios import Scenario, load_cards
 from helpers.files import write_atomically
-from helpers.learning import tiny
+from helpers.learning import feedback, tiny
 from helpers.learning.chat import ChatFormat
 from helpers.learning.decoder import PrefixDecoder
 from helpers.learning.engines import Engine, HfEngine
+from helpers.learning.hindsight import Candidate
+from helpers.learning.lessons import critique_text
 from helpers.learning.models import LoraSettings, load_policy
+from helpers.learning.rapo import HindsightStep
 from helpers.learning.recipes import Recipe
 from helpers.learning.rewards import REWARDS
 from helpers.learning.rollout import TalkSettings, roll_out
 from helpers.learning.rows import Row
+from helpers.learning.svhpo import HindsightTrainer
 from helpers.learning.trainer import DialogueTrainer
 from helpers.learning.workers import (
     DONE,
@@ -108,6 +114,52 @@ def talk(
         return roll_out(episodes, engine, chat, settings, recipe.hash)
 
 
+def try_replies(
+    recipe: Recipe,
+    model,
+    chat: ChatFormat,
+    contexts: Sequence[Sequence[int]],
+    seed: int,
+) -> list[Candidate]:
+    """One reply to each context, sampled from the weights as they are now."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        engine = make_engine(recipe, model, chat)
+        samples = engine.generate(range(len(contexts)), contexts, recipe.reply_limit)
+    made = []
+    for sample in samples:
+        ended = sample.ids[-1] == chat.end_id
+        thought, text, _ = chat.split(sample.ids[:-1] if ended else sample.ids)
+        made.append(Candidate(text, thought, tuple(sample.ids), tuple(sample.logprobs)))
+    return made
+
+
+def look_back(
+    recipe: Recipe, model, chat: ChatFormat, world: World, cards, folder: Path
+) -> HindsightStep:
+    """RAPO's step of a recipe. By rule the critique is in the words of the tiny
+    policy's lessons; for a model that speaks English it is English, in a sentence."""
+    settings, tiny_words = recipe.hindsight, recipe.policy == "tiny"
+    reader = read_clauses if tiny_words else read_free_text
+    write = critique_text if tiny_words else english_critique
+    made = make_judges(
+        settings.reward_model, settings.judge_model, folder / "judges", world.together
+    )
+
+    def talk_again(ids: Sequence[str], seed: int) -> list[Row]:
+        return talk(recipe, model, chat, world, [cards[i] for i in ids], seed)
+
+    def sample(contexts, seed: int) -> list[Candidate]:
+        return try_replies(recipe, model, chat, contexts, seed)
+
+    return HindsightStep(
+        settings, recipe.trainer.group_size, recipe.trainer.dialogues, talk_again,
+        sample, chat, talk_settings(recipe).system, world, cards,
+        made.reward_model or ScriptedRewardModel(write, reader), made.judge,
+        feedback.plain_line if tiny_words else feedback.english_line, recipe.hash,
+    )  # fmt: skip
+
+
 def check(
     recipe: Recipe, model, chat: ChatFormat, cards, folder: Path, step: int,
     users: Sequence[str],
@@ -143,15 +195,22 @@ class Run:
         self.cards = {card.id: card for card in load_cards("train")}
         self.world = meet(recipe, recipe.rules, recipe.user, self.folder)
         self.checked = load_cards(recipe.checks.split)
-        self.trainer = DialogueTrainer(
-            self.model, self.chat.tokenizer, list(self.cards), self.roll,
+        parts = (
+            self.model, self.chat.tokenizer, list(self.cards), self._roll(),
             REWARDS[recipe.reward], recipe.credit, recipe.trainer,
             self.folder / "checkpoints", recipe.critic, [_Watch(self)],
         )  # fmt: skip
+        if recipe.hindsight is None:
+            self.trainer = DialogueTrainer(*parts)
+        else:
+            self.trainer = HindsightTrainer(*parts, hindsight=recipe.hindsight)
 
-    def roll(self, ids: Sequence[str], seed: int) -> list[Row]:
-        cards = [self.cards[i] for i in ids]
-        return talk(self.recipe, self.model, self.chat, self.world, cards, seed)
+    def _roll(self):
+        """What the trainer calls for its rows."""
+        fixed = self.recipe, self.model, self.chat, self.world
+        if self.recipe.hindsight is not None:
+            return look_back(*fixed, self.cards, self.folder)
+        return lambda ids, seed: talk(*fixed, [self.cards[i] for i in ids], seed)
 
     def check(self, step: int, last: bool = False) -> None:
         """A point of the learning curve, or the last check with every user."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from helpers.files import write_atomically
-from helpers.learning.methods import TUNING, Scale, make_recipe
+from helpers.learning.methods import LADDER, TUNING, Scale, make_recipe
 from helpers.learning.recipes import Checks, Recipe
 from helpers.learning.results import Result, scores, train
 from helpers.paths import RUNS
@@ -50,6 +50,9 @@ FAMILIES = {
         ("GRPO", "PPO", "REINFORCE++", "turn-only", "batch-only", "MAPO"), (False,),
         RATES, ENTROPIES, Scale(steps=16, minibatches=2), "distance",
         (("rules", "empa"), ("reward", "distance"), ("epsilon_high", 0.28)), "empa",
+    ),
+    "rapo": Family(
+        ("GRPO", *LADDER), (False,), RATES, ENTROPIES, Scale(steps=16, minibatches=2),
     ),
 }  # fmt: skip
 
