@@ -80,8 +80,9 @@ def command(
         return made + (["--limit", str(limit)] if limit else [])
     if adapter:
         raise ValueError("lighteval takes no adapter here: merge it into the model")
+    names = ",".join(f"{task}|0" for task in tasks)
     made = [sys.executable, "-m", "lighteval", "accelerate", f"model_name={model}",
-            ",".join(f"{task}|0" for task in tasks), "--output-dir", str(out)]  # fmt: skip
+            names, "--output-dir", str(out)]  # fmt: skip
     return made + (["--max-samples", str(limit)] if limit else [])
 
 
@@ -150,5 +151,7 @@ def run_all(
 
 
 def _newest(folder: Path) -> Path | None:
-    files = sorted(Path(folder).rglob("results_*.json"), key=lambda p: p.stat().st_mtime)
+    files = sorted(
+        Path(folder).rglob("results_*.json"), key=lambda p: p.stat().st_mtime
+    )
     return files[-1] if files else None

@@ -96,9 +96,7 @@ def language_losses(
     logits = model(
         input_ids=ids, attention_mask=bias, position_ids=batch["positions"]
     ).logits
-    each = F.cross_entropy(
-        logits[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none"
-    )
+    each = F.cross_entropy(logits[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")
     weights = batch["weights"][:, 1:]
     means = (each * weights).sum(1) / weights.sum(1)
     return pd.Series(means.tolist(), index=[case for case, _ in taught])

@@ -36,10 +36,10 @@ from helpers.learning.results import Result
 from helpers.learning.settings import plan
 from helpers.learning.workers import DONE, claim
 from helpers.learning.worlds import World, make_world
+from helpers.paths import RUNS
 from helpers.sandbox.dialogue import Dialogue
 from helpers.sandbox.episode import run_one
 from helpers.sandbox.run import dialogue_seed
-from helpers.paths import RUNS
 from helpers.sandbox.store import settings_hash
 
 LABEL = "supervised"
@@ -72,9 +72,7 @@ def imitate(recipe: Recipe, folder: Path) -> Result:
     return Result(name, recipe, own, recipe.trainer.steps)
 
 
-def demonstrate(
-    world: World, cards: Sequence[Scenario], seed: int
-) -> list[Dialogue]:
+def demonstrate(world: World, cards: Sequence[Scenario], seed: int) -> list[Dialogue]:
     """One dialogue a card of the good listener with the user of a world."""
     return [
         run_one(
@@ -125,7 +123,9 @@ def _train(recipe: Recipe, folder: Path) -> None:
     for step in range(1, settings.steps + 1):
         started = time.monotonic()
         ids = order[(step - 1) * settings.dialogues : step * settings.dialogues]
-        shown = demonstrate(world, [cards[i] for i in ids], settings.seed * 10_000 + step)
+        shown = demonstrate(
+            world, [cards[i] for i in ids], settings.seed * 10_000 + step
+        )
         rows = [warmup.encode(chat, lesson(d), system, 0.0) for d in shown]
         losses = _update(model, optimizer, rows, settings)
         curve.append(

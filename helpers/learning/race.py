@@ -1,8 +1,8 @@
 """The horse race: every method from one start, with one user, on as many user turns.
 
 The runs are those of notebooks 05 and 06: the same functions with the same settings, so
-that they are found by their hash and not repeated. New here are the supervised contrast,
-MAPO with RAPO's verbal term, and some methods with thinking.
+that they are found by their hash and not repeated. New here are the supervised
+contrast, MAPO with RAPO's verbal term, and some methods with thinking.
 
 A finished policy is then met again under rules that are the same for all, whatever it
 was trained under: `meet_again` takes the dialogues of its last checks where they fit,
@@ -75,11 +75,34 @@ def by_rank(settings, seed: int, policy: str = "") -> Make:
     return make
 
 
+def by_emotion(settings, seed: int, policy: str = "") -> Callable[[str, str], Recipe]:
+    """Notebook 04's recipes without thinking: the last emotion as reward.
+
+    Args: as `by_distance`, with the settings of notebook 04.
+
+    Returns: function (name, user it trains with) -> the recipe of the first seed.
+    """
+    scale = replace(_scale(settings, policy), user_model=settings.user_model)
+    users = ("vanilla", "challenging", *(() if settings.user_model else ("second",)))
+    checks = Checks(
+        every=settings.check_every, curve_cards=settings.curve_cards,
+        final_cards=settings.final_cards, users=users,
+    )  # fmt: skip
+
+    def make(name: str, user: str) -> Recipe:
+        return methods.make_recipe(
+            name, scale, **_chosen("rlver", settings, scale, name), seed=seed,
+            user=user, checks=checks,
+        )  # fmt: skip
+
+    return make
+
+
 def _scale(settings, policy: str) -> methods.Scale:
     policy = policy or settings.policy
     return methods.Scale(
         steps=settings.steps, dialogues=settings.dialogues, group=settings.group,
-        minibatches=settings.updates, reply_limit=settings.reply_limit,
+        minibatches=getattr(settings, "updates", 1), reply_limit=settings.reply_limit,
         save_every=settings.check_every, policy=policy, lora=settings.lora,
         engine="decoder" if policy == "tiny" else "transformers",
         device=settings.device,

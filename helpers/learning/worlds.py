@@ -4,8 +4,10 @@ Rules: "rlver" is RLVER's training (8 replies, start 30, stop at 0), "sage" SAGE
 benchmark (9 scored replies, start 40, stop below 10 or at 100), "empa" the offline
 world of EMPA's distance (a judge beside the user, 10 replies, no emotion stop).
 
-Users: "vanilla", "challenging" and "second" are by rule; "model" is SAGE's user played
-by the model behind the endpoint, vanilla or challenging as `manner` says.
+Users: "vanilla", "challenging" and "second" are by rule, or vanilla and challenging by
+the model behind an endpoint. "easy" and "too hard" are the ends of a scale of
+difficulty (notebook 07) and by rule only; a mixed set of replies is accepted by them in
+about three of four and one of fourteen cases, set by hand on the train cards.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +28,16 @@ from helpers.agents.scripted import (
 from helpers.data.scenarios import Scenario
 from helpers.sandbox.episode import Episode, RunSettings
 
-TEMPERS = {"vanilla": VANILLA, "challenging": CHALLENGING, "second": SECOND}
+EASY = replace(
+    VANILLA, name="easy", accept_at=-4.0, idle=1.0, warmth=2.0, frankness=0.9
+)
+TOO_HARD = replace(
+    CHALLENGING, name="too hard", accept_at=3.0, miss=2.0, frankness=0.4
+)  # fmt: skip
+TEMPERS = {
+    temper.name: temper for temper in (VANILLA, CHALLENGING, SECOND, EASY, TOO_HARD)
+}
+DIFFICULTY = ("easy", "vanilla", "challenging", "too hard")
 RULES = {
     "rlver": RunSettings.rlver_training,
     "sage": RunSettings.sage,
@@ -78,7 +89,7 @@ def make_world(
             judge if settings.epm else None,
             settings,
         )
-    if settings.epm or user == "second":
+    if settings.epm or user not in ("vanilla", "challenging"):
         raise ValueError(f"rules {rules!r} with user {user!r} are played by rule only")
     role = sage_settings(model)
     client = LLMClient({"user": role}, folder)

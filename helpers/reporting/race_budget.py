@@ -71,7 +71,9 @@ def spent_so_far(result: Result) -> pd.DataFrame:
     held = trainer.dialogues
     if result.recipe.hindsight is not None and result.recipe.hindsight.dialogues:
         held = result.recipe.hindsight.dialogues
-    frame.insert(0, "dialogues", held * pd.Series(range(1, len(frame) + 1)).astype(float))
+    frame.insert(
+        0, "dialogues", held * pd.Series(range(1, len(frame) + 1)).astype(float)
+    )
     frame.index = range(1, len(frame) + 1)
     first = pd.DataFrame(0.0, index=[0], columns=frame.columns)
     return pd.concat([first, frame])

@@ -1,14 +1,15 @@
-"""One look a label of the race: colour, marker, line style, the same in every figure."""
+"""One look a label of the race, the same in every figure: colour, marker, line."""
 
 from helpers.reporting import figures as look
+from helpers.reporting.mapo_figures import METHOD_LOOK
 
 LOOKS = {
-    "base": (look.GREY, "X"), "supervised": (look.BLACK, "P"), "GRPO": (look.SKY, "o"),
-    "PPO": (look.ORANGE, "^"), "turn-only": (look.PINK, "v"),
-    "batch-only": (look.YELLOW, "<"), "MAPO": (look.GREEN, "D"),
-    "comparative_po": (look.BLUE, "h"), "RAPO": (look.RED, "s"),
-    "MAPO + verbal": ("#6A3D9A", "*"),
-}  # fmt: skip
+    **METHOD_LOOK,
+    "supervised": (look.BLACK, "P"),
+    "comparative_po": ("#B8860B", "p"),
+    "RAPO": ("#6A3D9A", "D"),
+    "MAPO + verbal": ("#8C510A", "X"),
+}
 
 
 def look_of(label: str) -> tuple[str, str, str]:

@@ -22,7 +22,13 @@ from helpers.data.scenarios import Scenario, load_cards
 from helpers.learning.race import meet_again
 from helpers.learning.results import Result
 from helpers.learning.worlds import TEMPERS
-from helpers.reporting.learning_tables import AGAINST, AS_SAID, by_case, interval, verdict
+from helpers.reporting.learning_tables import (
+    AGAINST,
+    AS_SAID,
+    by_case,
+    interval,
+    verdict,
+)
 from helpers.reporting.mapo_tables import seeds_and_cases
 from helpers.reporting.own_board import stack_dialogues
 from helpers.reporting.stats import paired_difference

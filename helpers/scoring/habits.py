@@ -31,8 +31,8 @@ MEASURES = {
     "the same turn, mean; 1 is one script for everybody",
     "clause again": "% of replies after the first with a clause of the reply before",
     "reply again": "% of replies that were said before in the dialogue, word for word",
-    "ping-pong": "% of replies from the third on with the acts of the reply two before, "
-    "and not those of the one before",
+    "ping-pong": "% of replies from the third on with the acts of the reply two "
+    "before, and not those of the one before",
     "key words": "% of words that are a feeling, event, value or action of the grammar",
     "right slots": "% of acts with such a word whose word is this person's own",
     "hollow": "% of replies that lecture, flatter, dismiss, soothe or make no sense",

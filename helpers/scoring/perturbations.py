@@ -91,7 +91,8 @@ VARIANTS = {
         "and become the best version of yourself!",
     ),
     "jargon": (
-        "there are two sides here . maybe they were scared too . which part was yours ?",
+        "there are two sides here . maybe they were scared too . "
+        "which part was yours ?",
         "What shows here is an anxious attachment schema: projective identification "
         "keeps your inner critic in charge of affect regulation.",
     ),
@@ -309,7 +310,9 @@ def swap_table(scored: Mapping[str, Sequence[pd.DataFrame]]) -> pd.DataFrame:
     first: dict[tuple, pd.Series] = {}
     rows = []
     for judge, frames in scored.items():
-        for (kind, component), _ in frames[0].groupby(["kind", "component"], sort=False):
+        for (kind, component), _ in frames[0].groupby(
+            ["kind", "component"], sort=False
+        ):
             table = pd.DataFrame(
                 {i: f[(f["kind"] == kind) & (f["component"] == component)]
                  .set_index("pair")["difference"] for i, f in enumerate(frames)}
