@@ -8,7 +8,7 @@ talks and judges: compare signs and order, not sizes.
 Paper: EMPA, arXiv 2603.00552v1, Tables 5 and 6, Figure 5.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -119,6 +119,44 @@ def _beside(own: pd.DataFrame, name: str, key: str, said: Mapping[str, str]):
     return own.assign(
         status=np.where(known, "rerun + printed", "rerun; not in the paper")
     )
+
+
+def swap_table(scored: Mapping[str, Sequence[pd.DataFrame]]) -> pd.DataFrame:
+    """Judges beside each other, and each beside its own repeats.
+
+    Args:
+        scored: judge -> frames of `score_pairs` on the same pairs, one a repeat.
+
+    Returns:
+        One row a judge, set and component: n (pairs with a value in every repeat),
+        failed (values missing, over all repeats); difference (mean over repeats and
+        pairs), falls (% of the pairs whose mean difference is below 0); repeat sd
+        (mean over pairs of the sample deviation over repeats; NaN for one repeat);
+        agreement (% of pairs whose mean difference has the sign of the first judge's).
+    """
+    first: dict[tuple, pd.Series] = {}
+    rows = []
+    for judge, frames in scored.items():
+        for (kind, component), _ in frames[0].groupby(
+            ["kind", "component"], sort=False
+        ):
+            table = pd.DataFrame(
+                {i: f[(f["kind"] == kind) & (f["component"] == component)]
+                 .set_index("pair")["difference"] for i, f in enumerate(frames)}
+            )  # fmt: skip
+            whole = table.dropna()
+            mean = whole.mean(axis=1).where(lambda x: x.abs() > TIE, 0.0)
+            own = first.setdefault((kind, component), np.sign(mean))
+            both = own.index.intersection(mean.index)
+            rows.append(
+                {"judge": judge, "set": kind, "component": component, "n": len(whole),
+                 "failed": int(table.isna().sum().sum()), "difference": mean.mean(),
+                 "falls %": 100 * (mean < 0).mean() if len(mean) else np.nan,
+                 "repeat sd": whole.std(axis=1).mean() if len(frames) > 1 else np.nan,
+                 "sign as the first judge %": 100
+                 * (np.sign(mean[both]) == own[both]).mean() if len(both) else np.nan}
+            )  # fmt: skip
+    return pd.DataFrame(rows)
 
 
 def figure5(scored: pd.DataFrame, demo: str):

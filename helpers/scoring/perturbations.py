@@ -35,6 +35,8 @@ from helpers.scoring.capabilities import SERVES
 from helpers.scoring.rubric import MDEP_FIELDS, increment, initial_deficit
 
 FLIP, SYCOPHANCY = "Persona Flip", "Sycophancy"
+# A difference no larger than this is a tie; the paper's tolerance is not known.
+TIE = 1e-9
 COMPONENTS = ("EPM", "alignment", "rubric only", "magnitude only", "direct judge")
 
 
@@ -292,44 +294,3 @@ def _side(judge, direct, card, history, repeat) -> dict[str, float]:
     except RoleFailure:
         pass
     return values
-
-
-def swap_table(scored: Mapping[str, Sequence[pd.DataFrame]]) -> pd.DataFrame:
-    """Judges beside each other, and each beside its own repeats.
-
-    Args:
-        scored: judge -> frames of `score_pairs` on the same pairs, one a repeat.
-
-    Returns:
-        One row a judge, set and component: n (pairs with a value in every repeat),
-        failed (values missing, over all repeats); difference (mean over repeats and
-        pairs), falls (% of the pairs whose mean difference is below 0); repeat sd
-        (mean over pairs of the sample deviation over repeats; NaN for one repeat);
-        agreement (% of pairs whose mean difference has the sign of the first judge's).
-    """
-    first: dict[tuple, pd.Series] = {}
-    rows = []
-    for judge, frames in scored.items():
-        for (kind, component), _ in frames[0].groupby(
-            ["kind", "component"], sort=False
-        ):
-            table = pd.DataFrame(
-                {i: f[(f["kind"] == kind) & (f["component"] == component)]
-                 .set_index("pair")["difference"] for i, f in enumerate(frames)}
-            )  # fmt: skip
-            whole = table.dropna()
-            mean = whole.mean(axis=1).where(lambda x: x.abs() > TIE, 0.0)
-            own = first.setdefault((kind, component), np.sign(mean))
-            both = own.index.intersection(mean.index)
-            rows.append(
-                {"judge": judge, "set": kind, "component": component, "n": len(whole),
-                 "failed": int(table.isna().sum().sum()), "difference": mean.mean(),
-                 "falls %": 100 * (mean < 0).mean() if len(mean) else np.nan,
-                 "repeat sd": whole.std(axis=1).mean() if len(frames) > 1 else np.nan,
-                 "sign as the first judge %": 100
-                 * (np.sign(mean[both]) == own[both]).mean() if len(both) else np.nan}
-            )  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-TIE = 1e-9  # a difference no larger than this is a tie; the paper's tolerance: unknown
