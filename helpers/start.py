@@ -68,10 +68,12 @@ def start(notebook: str, notebooks_dir: Path = NOTEBOOKS, **parameters) -> Run:
 
     profile = profiles.get(parameters["PROFILE"])
     settings = profiles.settings(notebook, profile.name)
-    out_dir = home = FIGURES / profile.name
+    out_dir = FIGURES / profile.name
     if parameters["OUT_DIR"]:
         out_dir = (ROOT / parameters["OUT_DIR"]).resolve()  # absolute paths stay
-    run_dir = RUNS / profile.name if out_dir == home else out_dir / "runs"
+    # Runs are named by their settings, so all folders of figures share them.
+    beside = out_dir.parent == FIGURES
+    run_dir = RUNS / profile.name if beside else out_dir / "runs"
     seed = parameters["SEED"]
     _seed(seed)
     _quiet_backend()

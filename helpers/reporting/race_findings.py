@@ -13,6 +13,7 @@ import pandas as pd
 from helpers.reporting.tables import format_number
 
 CAN, CANNOT = "can be concluded", "cannot be concluded"
+EQUAL = 10  # percent by which budgets may differ and still be called equal
 # (more, less, the question): what each pair would show.
 QUESTIONS = (
     ("MAPO", "GRPO", "Is credit by turn better than one credit a dialogue?"),
@@ -37,13 +38,17 @@ SCALE = (
 
 
 def page(
-    own: pd.DataFrame, found: pd.DataFrame, against_base: pd.DataFrame
+    own: pd.DataFrame,
+    found: pd.DataFrame,
+    against_base: pd.DataFrame,
+    spent: pd.DataFrame,
 ) -> pd.DataFrame:
     """The page as a table: kind (CAN, CANNOT), question, answer.
 
     Args:
         own: of `race_scores.board`. found: of `race_scores.pairs` with WANTED.
-        against_base: of the same, of every label over its start.
+        against_base: of the same, of every label over its start. spent: of
+            `race_budget.totals`.
     """
     rows = [_trained(against_base)]
     for more, less, question in QUESTIONS:
@@ -52,7 +57,7 @@ def page(
             rows.append((CANNOT, question, f"{more} or {less} was not run."))
         else:
             rows.append(_answer(question, more, less, part))
-    rows += [_transfer(own), _agreement(own), _luck(found, own)]
+    rows += [_transfer(own), _agreement(own), _budget(spent), _luck(found, own)]
     rows.append((CANNOT, "How large are the effects?", SCALE))
     frame = pd.DataFrame(rows, columns=["kind", "question", "answer"])
     return frame.sort_values("kind", kind="stable", ignore_index=True)
@@ -101,7 +106,7 @@ def _transfer(own: pd.DataFrame) -> tuple:
     parts = []
     for name, part in own.groupby("measure", sort=False):
         wide = part.pivot(index="label", columns="user", values="value")
-        parts.append((name, wide[users[0]].corr(wide[users[1]], method="spearman")))
+        parts.append((name, _rank_correlation(wide[users[0]], wide[users[1]])))
     text = ", ".join(f"{name} {format_number(value, 2)}" for name, value in parts)
     known = [value for _, value in parts if not np.isnan(value)]
     kind = CAN if known and min(known) > 0 else CANNOT
@@ -115,7 +120,7 @@ def _agreement(own: pd.DataFrame) -> tuple:
     first = own[own["user"] == own["user"].iloc[0]]
     wide = first.pivot(index="label", columns="measure", values="value")
     pairs = {
-        (a, b): wide[a].corr(wide[b], method="spearman")
+        (a, b): _rank_correlation(wide[a], wide[b])
         for a, b in combinations(wide.columns, 2)
     }
     low, high = min(pairs, key=pairs.get), max(pairs, key=pairs.get)
@@ -127,6 +132,20 @@ def _agreement(own: pd.DataFrame) -> tuple:
         f"{format_number(pairs[low], 2)}), most for {high[0]} and {high[1]} "
         f"({format_number(pairs[high], 2)}). A first place is no difference: see the "
         "pairs."
+    )  # fmt: skip
+
+
+def _budget(spent: pd.DataFrame) -> tuple:
+    """Whether all methods spent as many user turns."""
+    turns = spent.set_index("label")["user turns"]
+    turns = turns[turns > 0]
+    most, least = turns.idxmax(), turns.idxmin()
+    less = 100 * (1 - turns.min() / turns.max())
+    return CAN if less <= EQUAL else CANNOT, "Was the budget equal?", (
+        f"User turns of a run: {format_number(turns.max(), 0)} at the most ({most}), "
+        f"{format_number(turns.min(), 0)} at the least ({least}), "
+        f"{format_number(less, 0)} % fewer. Seconds and tokens differ more: see the "
+        "table."
     )  # fmt: skip
 
 
@@ -143,6 +162,12 @@ def _luck(found: pd.DataFrame, own: pd.DataFrame) -> tuple:
         f"seed{'s' if seeds != 1 else ''} a method"
         + (": crude." if seeds > 1 else ": none could.")
     )  # fmt: skip
+
+
+def _rank_correlation(a: pd.Series, b: pd.Series) -> float:
+    """Spearman's, over the labels that have both."""
+    both = pd.concat([a, b], axis=1).dropna()
+    return both.iloc[:, 0].rank().corr(both.iloc[:, 1].rank())
 
 
 def _span(row: dict) -> str:
