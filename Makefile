@@ -2,6 +2,8 @@
 # virtual environment in .venv first; both can be run again and again.
 PROFILE ?= laptop
 ARGS    ?=
+SEEDS   ?=
+LONG    := $(if $(SEEDS),--from 04 -p SEEDS=$(SEEDS) --out figures/$(PROFILE)_seeds$(SEEDS))
 VENV    := .venv
 PYTHON  ?= $(shell command -v python3.11 || command -v python3)
 BIN     := $(VENV)/bin
@@ -19,13 +21,15 @@ export OMP_NUM_THREADS ?= 1
 help:
 	@echo "make reproduce   run every notebook; tables and figures go to figures/$(PROFILE)"
 	@echo "                 (PROFILE=smoke|laptop|gpu|paper, ARGS='--only 03' and so on)"
+	@echo "make reproduce SEEDS=5   the notebooks that train, with five seeds; results go"
+	@echo "                 to figures/$(PROFILE)_seeds5"
 	@echo "make test        run the whole test suite"
 	@echo "make lab         open JupyterLab on the notebooks"
 	@echo "make lint        check style, and that notebooks are committed without outputs"
 	@echo "make clean       remove the environment, the caches and runs/"
 
 reproduce: $(READY)
-	@$(BIN)/python -m helpers.reproduce --profile $(PROFILE) $(ARGS)
+	@$(BIN)/python -m helpers.reproduce --profile $(PROFILE) $(LONG) $(ARGS)
 
 test: $(READY)
 	@$(BIN)/python -m pytest $(ARGS)

@@ -234,9 +234,11 @@ def _given(arguments) -> tuple[list[tuple[str, object, bool]], list[str]]:
 
 def _folders(arguments) -> tuple[Path, Path, Path]:
     """Folders of artifacts and executed copies, and the file of timings."""
-    if arguments.out is not None:
-        runs = arguments.out.resolve() / "runs"
-        return arguments.out.resolve(), runs, runs / "timings.json"
+    out = arguments.out and arguments.out.resolve()
+    if out is not None and out.parent != FIGURES:
+        return out, out / "runs", out / "runs" / "timings.json"
+    if out is not None:
+        return out, RUNS / out.name, RUNS / out.name / "timings.json"
     profile = arguments.profile
     return FIGURES / profile, RUNS / profile, RUNS / "timings.json"
 

@@ -1,8 +1,5 @@
 """Engines: what was sampled, from which distribution, and what is left as it was."""
 
-import sys
-from types import SimpleNamespace
-
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
@@ -14,7 +11,7 @@ from transformers import (
     Qwen2ForCausalLM,
 )
 
-from helpers.learning.engines import HfEngine, Sample, VllmEngine, vllm_sampler
+from helpers.learning.engines import HfEngine, Sample, VllmEngine
 
 PAD, END, VOCAB, POSITIONS = 0, 2, 12, 64
 CONTEXTS = [[3, 4, 5, 6, 7], [8], [9, 1, 0, 0, 3, 5, 8, 8, 11], [4, 4], [10, 3, 2, 7]]
@@ -194,35 +191,3 @@ def test_vllm_replies_are_checked():
         engine = VllmEngine(lambda *_, out=(ids, logprobs): out)
         with pytest.raises(ValueError, match=message):
             engine.generate([1, 6], [[3], [4]], 2)
-
-
-def test_vllm_sampler_asks_for_the_whole_distribution(monkeypatch):
-    """With a stand-in for vLLM: the real one needs a GPU and was not run."""
-    seen = {}
-
-    class LLM:
-        def __init__(self, **options):
-            seen["options"] = options
-
-        def generate(self, prompts, params, use_tqdm):
-            seen["params"] = vars(params)
-            step = SimpleNamespace(logprob=-0.5)
-            lengths = [len(prompt["prompt_token_ids"]) for prompt in prompts]
-            replies = [
-                SimpleNamespace(token_ids=(n, 2), logprobs=[{n: step}, {2: step}])
-                for n in lengths
-            ]
-            return [SimpleNamespace(outputs=[reply]) for reply in replies]
-
-    stand_in = SimpleNamespace(LLM=LLM, SamplingParams=SimpleNamespace)
-    monkeypatch.setitem(sys.modules, "vllm", stand_in)
-    engine = VllmEngine(vllm_sampler("folder", END, 0.7, max_model_len=99))
-    assert engine.generate([0, 1], [[3, 4, 5], [6]], 9) == [
-        Sample([3, 2], [-0.5, -0.5]),
-        Sample([1, 2], [-0.5, -0.5]),
-    ]
-    assert seen["options"]["max_model_len"] == 99
-    assert seen["options"]["logprobs_mode"] == "processed_logprobs"
-    params = seen["params"]
-    assert (params["temperature"], params["top_p"], params["top_k"]) == (0.7, 1.0, 0)
-    assert (params["max_tokens"], params["stop_token_ids"]) == (9, [END])

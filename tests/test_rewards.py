@@ -13,6 +13,7 @@ from helpers.learning.rewards import (
     distance,
     emotion_steps,
     final_distance,
+    increments,
     potential,
     terminal_emotion,
 )
@@ -56,6 +57,9 @@ def test_the_worked_example(name):
     assert potential(record) == pytest.approx(
         t["potential_reward_gamma0p99_alpha9"], abs=1e-9
     )
+    first, *rest = t["positions"]
+    moved = [sum(b) - sum(a) for a, b in zip([first, *rest], rest, strict=False)]
+    assert increments(record) == pytest.approx(moved, abs=1e-9)
     total = t["phi"][0] - t["phi"][-1]
     assert final_distance(record)[-1] == pytest.approx(total, abs=1e-9), "telescopes"
 
@@ -74,6 +78,7 @@ def test_a_turn_that_was_not_judged_is_missing():
     assert [x is None for x in distance(record)] == [False, True, False, False]
     assert [x is None for x in absolute_distance(record)] == [False, True, False, False]
     assert [x is None for x in potential(record)] == [False, True, True, False]
+    assert [x is None for x in increments(record)] == [False, True, True, False]
     assert final_distance(record) == [None] * 4, "the sum is not known"
     assert [x is None for x in emotion_steps(record)][:2] == [False, True]
 

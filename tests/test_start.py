@@ -63,6 +63,13 @@ def test_a_relative_folder_starts_at_the_project_root(begin, tmp_path, monkeypat
     assert begin(OUT_DIR=str(tmp_path / "y")).out_dir == tmp_path / "y"
 
 
+def test_folders_of_figures_share_what_runs_store(begin, tmp_path):
+    runs = begin().run_dir
+    assert begin(OUT_DIR=str(tmp_path / "figures" / "smoke_seeds5")).run_dir == runs
+    elsewhere = begin(OUT_DIR=str(tmp_path / "y")).run_dir
+    assert elsewhere == tmp_path / "y" / "runs" != runs
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

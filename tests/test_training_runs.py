@@ -87,6 +87,19 @@ def test_the_start_is_checked_with_the_same_cards_and_users(tmp_path):
     assert base.steps == 0 and base.label == "base"
 
 
+def test_processes_meet_the_same_users_and_reply_each_in_its_own_way(tmp_path):
+    run = training.Run(RECIPE, tmp_path)
+    cards = [run.cards["train-001"]] * 2
+    talks = [
+        training.talk(RECIPE, run.model, run.chat, run.world, cards, 5, process)
+        for process in (0, 1)
+    ]
+    first, second = ([row.dialogue for row in rows] for rows in talks)
+    assert {d.seed for d in first} == {d.seed for d in second}
+    assert len({d.turns[0].user for d in first + second}) == 1
+    assert [d.turns[0].reply for d in first] != [d.turns[0].reply for d in second]
+
+
 def curve_without_times(folder):
     entries = json.loads((folder / training.CURVE).read_text())
     skip = ("time/", "step_time", "train_")

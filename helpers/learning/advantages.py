@@ -13,9 +13,9 @@ One set of rules holds for every estimator:
   group whose members are all equal: exactly 0, whatever eps.
 - group_ids (B,) are any whole numbers: one a scenario, never a position.
 
-An invalid turn still has tokens. Its turn advantage of 0 keeps them in the loss (they
-count in a token mean) without pushing them; an outcome advantage pushes them like the
-rest of the dialogue.
+An invalid turn still has tokens. Here its turn advantage is 0, and an outcome advantage
+covers them like the rest of the dialogue; the trainer leaves them out of the loss
+(`batches.collate`).
 
 Where sources differ. ddof: population (0) in the worked table of MAPO's code note,
 sample (1) in verl's and TRL's GRPO. eps: 1e-6 verl, 1e-4 TRL, the papers unknown. A

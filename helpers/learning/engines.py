@@ -11,7 +11,7 @@ them must divide its logits by the same temperature.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from peft import PeftModel
@@ -199,7 +199,7 @@ Sampler = Callable[
 
 @dataclass
 class VllmEngine:
-    """Samples with vLLM, through a function that the trainer or `vllm_sampler` gives.
+    """Samples with vLLM, through a function that `helpers.learning.vllm` gives.
 
     Not run: no GPU. Tested with a stand-in for vLLM only.
 
@@ -227,50 +227,3 @@ class VllmEngine:
                     "sampled token: check the model's precision"
                 )
         return samples
-
-
-def vllm_sampler(
-    where: str, end_id: int, temperature: float = 1.0, **options: Any
-) -> Sampler:
-    """A sampler for VllmEngine on a model folder, for evaluation without a trainer.
-
-    Not run: no GPU.
-
-    Args:
-        where: a model folder of safetensors. options: arguments of vllm.LLM, such as
-            gpu_memory_utilization and max_model_len.
-    """
-    from vllm import LLM, SamplingParams  # only GPU machines have it
-
-    llm = LLM(
-        model=where,
-        load_format="safetensors",
-        trust_remote_code=False,
-        generation_config="vllm",  # not the model's own top-p and penalties
-        logprobs_mode="processed_logprobs",  # after the temperature
-        enable_prefix_caching=True,
-        **options,
-    )
-
-    def sample(contexts, limit):
-        params = SamplingParams(
-            temperature=temperature,
-            top_p=1.0,
-            top_k=0,
-            max_tokens=limit,
-            stop_token_ids=[end_id],
-            logprobs=0,
-            detokenize=False,
-        )
-        prompts = [{"prompt_token_ids": list(ids)} for ids in contexts]
-        outputs = [
-            request.outputs[0]
-            for request in llm.generate(prompts, params, use_tqdm=False)
-        ]
-        logprobs = [
-            [step[i].logprob for i, step in zip(o.token_ids, o.logprobs, strict=True)]
-            for o in outputs
-        ]
-        return [list(o.token_ids) for o in outputs], logprobs
-
-    return sample

@@ -12,6 +12,7 @@ dialogues and half into reactions, or all into dialogues where no reaction is as
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -195,6 +196,13 @@ def ladder(scale: Scale, *, rate, entropy, seed: int, **more) -> list[Recipe]:
         }
         made.append(make_recipe(name, scale, seed=seed, **own, **more))
     return made
+
+
+def engine_for(policy: str, device: str) -> str:
+    """How replies are best sampled here: vLLM on a GPU where it is installed."""
+    if policy == "tiny":
+        return "decoder"
+    return "vllm" if device == "cuda" and find_spec("vllm") else "transformers"
 
 
 def label(name: str, think: bool = False, user: str = "vanilla") -> str:

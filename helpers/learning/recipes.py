@@ -31,12 +31,14 @@ CORE = {
         "advantages", "batches", "chat", "credit", "critic", "decoder", "distillation",
         "engines", "feedback", "groups", "hindsight", "lessons", "models", "rapo",
         "rewards", "rollout", "rows", "settings", "svhpo", "tiny", "trainer",
-        "training", "worlds",
+        "training", "vllm", "worlds",
     ),
     "agents": ("reactions", "reward_rules"),
     "sandbox": ("episode", "run"),
     "scoring": ("epm", "geometry", "rubric", "verdicts"),
 }  # fmt: skip
+# How replies are sampled; the last two are of `helpers.learning.vllm`, for a GPU.
+ENGINES = ("decoder", "transformers", "vllm", "vllm_server")
 LIBRARIES = ("torch", "transformers", "trl", "peft")
 
 
@@ -68,7 +70,7 @@ class Recipe:
     think, history, reply_limit: how it talks (`rollout.TalkSettings`). rules, user:
     whom it trains with (`worlds`); user_model: the model that plays that user, empty
     for the rules. policy: "tiny", or what `models.load_policy` takes; lora: rank, 0 for
-    all weights. engine: "decoder" for the tiny policy, "transformers" for others.
+    all weights. engine: key of ENGINES; "decoder" takes the tiny policy only.
     """
 
     label: str
@@ -92,7 +94,7 @@ class Recipe:
         for name, value, known in (
             ("reward", self.reward, REWARDS), ("rules", self.rules, RULES),
             ("user", self.user, TEMPERS), ("check rules", self.checks.rules, RULES),
-            ("engine", self.engine, ("decoder", "transformers")),
+            ("engine", self.engine, ENGINES),
             *(("check user", user, TEMPERS) for user in self.checks.users),
         ):  # fmt: skip
             if value not in known:

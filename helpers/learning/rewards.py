@@ -88,6 +88,21 @@ def absolute_distance(dialogue: Dialogue) -> list[float | None]:
     )
 
 
+def increments(dialogue: Dialogue) -> list[float | None]:
+    """Sum of the three increments of the turn, also beyond the zone.
+
+    Returns:
+        (T,) in rubric units; None also after a turn that was not judged.
+
+    Paper: fact sheet of MAPO, 2.4, `v_t_last_increment` of the released code.
+    """
+    points = [dialogue.initial_position, *(turn.position for turn in dialogue.turns)]
+    sums = [None if p is None else math.fsum(p) for p in points]
+    pairs = zip(sums[:-1], sums[1:], strict=True)
+    steps = [None if None in pair else pair[1] - pair[0] for pair in pairs]
+    return _measured(dialogue, steps)
+
+
 def potential(
     dialogue: Dialogue, gamma: float = 0.99, alpha: float = 9.0
 ) -> list[float | None]:
@@ -115,6 +130,7 @@ REWARDS: dict[str, Reward] = {
         distance,
         final_distance,
         absolute_distance,
+        increments,
         potential,
     )
 }

@@ -76,7 +76,8 @@ class DialogueTrainer(GRPOTrainer):
             model: the policy, a causal language model, bare or with LoRA.
             scenario_ids: what to train on.
             roll: scenario ids, one a dialogue, and a seed -> one row each, same order.
-                The seed differs between steps and processes.
+                The seed differs between steps, not between processes, so that a group
+                meets the same user in all of them.
             reward: a dialogue -> one number or None a turn.
             critic: settings of PPO's critic, made here from a copy of the policy.
             output: folder of the checkpoints.
@@ -159,7 +160,7 @@ class DialogueTrainer(GRPOTrainer):
     def _generate_and_score_completions(self, inputs: list[dict]) -> dict[str, Tensor]:
         """Hold the dialogues and give every token its advantage."""
         device, rank = self.accelerator.device, self.accelerator.process_index
-        seed = stream(self.settings.seed, f"step {self.generation} process {rank}")
+        seed = stream(self.settings.seed, f"step {self.generation}")
         with self.clock("rollout"):
             rows = self.roll([x["prompt"] for x in inputs], seed.getrandbits(31))
         if len(rows) != len(inputs):

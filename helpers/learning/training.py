@@ -40,6 +40,7 @@ from helpers.learning.rollout import TalkSettings, roll_out
 from helpers.learning.rows import Row
 from helpers.learning.svhpo import HindsightTrainer
 from helpers.learning.trainer import DialogueTrainer
+from helpers.learning.vllm import MODES, SyncedVllm
 from helpers.learning.workers import (
     DONE,
     FAILED,
@@ -89,7 +90,8 @@ def meet(recipe: Recipe, rules: str, user: str, folder: Path) -> World:
 
 
 def make_engine(recipe: Recipe, model, chat: ChatFormat) -> Engine:
-    """An engine on the weights as they are now."""
+    """An engine on the weights as they are now; where vLLM has none to offer, before a
+    run, transformers generates."""
     if recipe.engine == "decoder":
         return PrefixDecoder(model, chat.end_id, recipe.trainer.temperature)
     return HfEngine(model, chat.end_id, chat.tokenizer.pad_token_id,
@@ -103,14 +105,17 @@ def talk(
     world: World,
     cards: Sequence[Scenario],
     seed: int,
+    process: int = 0,
+    engine: Engine | None = None,
 ) -> list[Row]:
     """One dialogue a card. The seed makes users and replies; two dialogues of one card
-    meet the same user in the same mood, as the rollouts of a group do."""
+    meet the same user in the same mood, as the rollouts of a group do, and processes
+    differ in their replies only. engine: in place of the recipe's own."""
     episodes = [world.episode(card, dialogue_seed(seed, card.id, 0)) for card in cards]
     settings = talk_settings(recipe, world.together)
     with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        engine = make_engine(recipe, model, chat)
+        torch.manual_seed(seed + process)
+        engine = engine or make_engine(recipe, model, chat)
         return roll_out(episodes, engine, chat, settings, recipe.hash)
 
 
@@ -162,7 +167,7 @@ def look_back(
 
 def check(
     recipe: Recipe, model, chat: ChatFormat, cards, folder: Path, step: int,
-    users: Sequence[str],
+    users: Sequence[str], engine: Engine | None = None,
 ) -> None:  # fmt: skip
     """Dialogues with fixed cards and seeds, the same for every method, into the folder
     of the run; those already stored are kept."""
@@ -171,7 +176,7 @@ def check(
         path = check_path(folder, step, user)
         if not path.is_file():
             world = meet(recipe, checks.rules, user, folder)
-            rows = talk(recipe, model, chat, world, cards, checks.seed)
+            rows = talk(recipe, model, chat, world, cards, checks.seed, engine=engine)
             lines = [row.dialogue.to_json() for row in rows]
             write_atomically(path, "\n".join(lines) + "\n")
 
@@ -204,20 +209,38 @@ class Run:
             self.trainer = DialogueTrainer(*parts)
         else:
             self.trainer = HindsightTrainer(*parts, hindsight=recipe.hindsight)
+        self.vllm = None
+        if recipe.engine in MODES:
+            self.vllm = SyncedVllm(recipe.engine, self.trainer, self.chat.end_id)
+
+    def engine(self) -> Engine | None:
+        """vLLM with the weights as they are now, None without vLLM."""
+        if self.vllm is None:
+            return None
+        self.vllm.sync()
+        return self.vllm.engine
+
+    def roll(self, ids: Sequence[str], seed: int) -> list[Row]:
+        return talk(
+            self.recipe, self.model, self.chat, self.world,
+            [self.cards[i] for i in ids], seed,
+            self.trainer.accelerator.process_index, self.engine(),
+        )  # fmt: skip
 
     def _roll(self):
         """What the trainer calls for its rows."""
+        if self.recipe.hindsight is None:
+            return self.roll
         fixed = self.recipe, self.model, self.chat, self.world
-        if self.recipe.hindsight is not None:
-            return look_back(*fixed, self.cards, self.folder)
-        return lambda ids, seed: talk(*fixed, [self.cards[i] for i in ids], seed)
+        return look_back(*fixed, self.cards, self.folder)
 
     def check(self, step: int, last: bool = False) -> None:
         """A point of the learning curve, or the last check with every user."""
         checks = self.recipe.checks
         users = checks.users if last else checks.users[:1]
         cards = self.checked[: checks.final_cards if last else checks.curve_cards]
-        check(self.recipe, self.model, self.chat, cards, self.folder, step, users)
+        check(self.recipe, self.model, self.chat, cards, self.folder, step, users,
+              self.engine())  # fmt: skip
 
     @property
     def seconds(self) -> float:
