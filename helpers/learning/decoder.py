@@ -62,9 +62,7 @@ class PrefixDecoder:
         self, keys: Sequence[int], contexts: Sequence[Sequence[int]], limit: int
     ) -> list[Sample]:
         """One reply for each context; `keys` name the dialogues (see `Engine`)."""
-        self._arrange(list(keys))
-        self._reserve(max(map(len, contexts)) + limit)
-        logits, lengths = self._prefill(contexts)
+        logits, lengths = self._begin(list(keys), contexts, limit)
         said, logprobs = [[] for _ in keys], [[] for _ in keys]
         rows, cache, whole = list(range(len(keys))), self._cache, limit
         open_rows = set(rows)
@@ -92,6 +90,26 @@ class PrefixDecoder:
             for context, words in zip(contexts, said, strict=True)
         ]
         return [Sample(*pair) for pair in zip(said, logprobs, strict=True)]
+
+    def _begin(
+        self, keys: list[int], contexts, limit: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`_prefill` for these dialogues; what new ones have in common is computed
+        once (a group of candidates has one context)."""
+        room = max(map(len, contexts)) + limit
+        alike: dict[tuple[int, ...], int] = {}
+        place = [alike.setdefault(tuple(c), len(alike)) for c in contexts]
+        if self._keys or len(alike) == len(contexts):
+            self._arrange(keys)
+            self._reserve(room)
+            return self._prefill(contexts)
+        self._arrange(list(range(len(alike))))
+        self._reserve(room)
+        logits, lengths = self._prefill(list(alike))
+        index = torch.tensor(place)
+        self._cache = [[x.index_select(0, index) for x in kv] for kv in self._cache]
+        self._keys, self._ids = keys, [[] for _ in keys]  # written after the reply
+        return logits[index], lengths[index]
 
     def _prefill(self, contexts) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute what is new of each context: the last logits, and the lengths."""

@@ -12,14 +12,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from helpers.agents.roles import Comparison, Reaction, RewardModel, RoleFailure
+from helpers.agents.roles import (
+    Comparison,
+    Outcome,
+    Reaction,
+    RewardModel,
+    RoleFailure,
+)
 from helpers.agents.templates import render
 from helpers.learning.chat import ChatFormat
 from helpers.learning.hindsight import (
     GroupFeedback,
     HindsightSettings,
     HindsightTurn,
-    mean_ranks,
 )
 
 
@@ -79,10 +84,52 @@ def _once(model, comparison: Comparison, attempt: int, rng) -> GroupFeedback:
     )  # fmt: skip
 
 
+def mean_ranks(order: Sequence[Sequence[int]], group: int) -> tuple[float, ...]:
+    """Ranks 1..G of places 0..G-1 from an order with ties, which share their mean rank.
+
+    Raises:
+        RoleFailure (judge_unparseable): a place is missing, double or out of range.
+    """
+    places = [place for tied in order for place in tied]
+    for problem, found in (
+        ("out of range", [p for p in places if p not in range(group)]),
+        ("double", sorted({p for p in places if places.count(p) > 1})),
+        ("missing", [p for p in range(group) if p not in places]),
+    ):
+        if found:
+            detail = f"candidate {found[0]} of a group of {group} is {problem}"
+            raise RoleFailure("reward model", Outcome.JUDGE_UNPARSEABLE, detail)
+    ranks, above = [0.0] * group, 0
+    for tied in order:
+        for place in tied:
+            ranks[place] = above + (len(tied) + 1) / 2
+        above += len(tied)
+    return tuple(ranks)
+
+
+def rank_rewards(feedback: GroupFeedback, rank_map: str) -> list[float]:
+    """(G,) the reward of each candidate of valid feedback; see `HindsightSettings`.
+
+    Raises: ValueError for invalid feedback, or scores that the judge does not give.
+    """
+    if not feedback.valid:
+        raise ValueError("failed feedback has no ranks")
+    if rank_map == "scores":
+        if feedback.scores is None:
+            raise ValueError("this reward model gives no scores: take another rank_map")
+        return list(feedback.scores)
+    group = len(feedback.ranks)
+    points = [group - rank for rank in feedback.ranks]
+    if rank_map == "borda":
+        return points
+    linear = [point / (group - 1) for point in points]
+    return linear if rank_map == "linear" else [2 * r - 1 for r in linear]
+
+
 def lines_for_teacher(
     feedbacks: Sequence[GroupFeedback], settings: HindsightSettings, rng: random.Random
 ) -> list[list[str]]:
-    """What the teacher of each candidate is told, groups by candidates; "" = no teacher.
+    """What the teacher of each candidate is told, groups by candidates; "" = none.
 
     The controls stand here: "empty" tells nothing, "shuffled" tells what was said of
     another group of the step. Who is not on the route is told nothing either.

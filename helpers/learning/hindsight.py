@@ -10,13 +10,11 @@ A pivotal turn is one whose reply changed the user much, as seen from the end of
 dialogue. Failed feedback leaves its group without any signal; it never becomes a rank.
 """
 
-import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from helpers.agents.roles import Message, Outcome, RoleFailure
+from helpers.agents.roles import Message, RoleFailure
 from helpers.learning.rows import Row
-from helpers.sandbox.dialogue import Dialogue
 
 SELECT = ("all", "random", "judged")
 POLARITY = ("both", "negative", "positive")
@@ -31,7 +29,6 @@ DECAYS = ("none", "linear")
 NOTES = ("own", "shuffled", "empty")
 TRAINED = ("candidates", "dialogues")
 STRONGEST = 2  # of an impact, either sign
-FULL_STEP = 10  # the largest change of SAGE's emotion in a turn
 
 
 @dataclass(frozen=True)
@@ -233,144 +230,3 @@ class HindsightRow(Row):
     earned: float | None = None
     turn: int = -1
     teacher_ids: Sequence[int] = ()
-
-
-def trace_impacts(dialogue: Dialogue) -> list[int | None]:
-    """Signed impact of each turn, -2..2, from the emotion before and after it: the
-    change over half of the largest step, rounded. None where a turn has no emotion."""
-    impacts = []
-    for turn in dialogue.turns:
-        before, after = turn.emotion_before, turn.emotion_after
-        if before is None or after is None:
-            impacts.append(None)
-            continue
-        share = round(STRONGEST * (after - before) / FULL_STEP)
-        impacts.append(max(-STRONGEST, min(STRONGEST, share)))
-    return impacts
-
-
-def turns_of(
-    row: Row, number: int, impacts: Sequence[int | None], why: Sequence[str] = ()
-) -> list[HindsightTurn]:
-    """All answered turns of one dialogue; none of a dialogue that failed.
-
-    Args:
-        number: of the row in its step. impacts, why: (T,) of the dialogue's turns.
-    """
-    dialogue = row.dialogue
-    if dialogue.failure is not None:
-        return []
-    made, lines = [], []
-    for k, turn in enumerate(dialogue.turns):
-        lines.append(Message("user", turn.user))
-        made.append(
-            HindsightTurn(
-                dialogue.scenario_id, dialogue.seed, k, tuple(lines),
-                tuple(context_of(row, k)), impacts[k], why[k] if why else "", number,
-            )
-        )  # fmt: skip
-        lines.append(Message("assistant", turn.reply))
-    return made
-
-
-def context_of(row: Row, turn: int) -> list[int]:
-    """The ids before the first token of a turn, as the policy saw them: the trunk."""
-    first, start = list(row.turn_ids).index(turn), len(row.prompt_ids)
-    trunk = [
-        token
-        for i, token in enumerate(row.completion_ids[:first])
-        if row.segments is None or row.segments[start + i] == 0
-    ]
-    return [*row.prompt_ids, *trunk]
-
-
-def select(
-    turns: Sequence[HindsightTurn],
-    count: int,
-    settings: HindsightSettings,
-    rng: random.Random,
-) -> list[HindsightTurn]:
-    """As many turns as asked for, whichever the arm. With fewer there than asked for,
-    turns are taken again: another group of candidates of the same turn.
-
-    Raises: ValueError without any turn.
-    """
-    open_turns = [t for t in turns if t.turn + 1 >= settings.first_turn]
-    if not open_turns:
-        raise ValueError("no turn to select from")
-    pool = rng.sample(open_turns, len(open_turns))
-    if settings.select == "all":
-        order = list(dict.fromkeys(t.row for t in pool))
-        pool = sorted(open_turns, key=lambda t: (order.index(t.row), t.turn))
-    else:
-        if settings.select == "judged":
-            pool.sort(key=lambda t: _merit(t, settings), reverse=True)  # stable
-        pool = _thinned(pool, settings.per_dialogue)
-    chosen = pool[:count]
-    while len(chosen) < count:
-        chosen += pool[: count - len(chosen)]
-    return chosen
-
-
-def is_pivotal(turn: HindsightTurn, settings: HindsightSettings) -> bool:
-    return _merit(turn, settings)[0]
-
-
-def _merit(turn: HindsightTurn, settings: HindsightSettings) -> tuple[bool, int]:
-    impact = turn.impact or 0
-    sign = {"both": True, "negative": impact < 0, "positive": impact > 0}
-    wanted = sign[settings.polarity]
-    return wanted and abs(impact) >= settings.threshold, abs(impact)
-
-
-def _thinned(pool: list[HindsightTurn], most: int | None) -> list[HindsightTurn]:
-    """In order, those beyond a dialogue's limit moved to the end."""
-    seen: dict[int, int] = {}
-    kept, rest = [], []
-    for turn in pool:
-        seen[turn.row] = seen.get(turn.row, 0) + 1
-        within = most is None or seen[turn.row] <= most
-        (kept if within else rest).append(turn)
-    return kept + rest
-
-
-def mean_ranks(order: Sequence[Sequence[int]], group: int) -> tuple[float, ...]:
-    """Ranks 1..G of places 0..G-1 from an order with ties, which share their mean rank.
-
-    Raises:
-        RoleFailure (judge_unparseable): a place is missing, double or out of range.
-    """
-    places = [place for tied in order for place in tied]
-    for problem, found in (
-        ("out of range", [p for p in places if p not in range(group)]),
-        ("double", sorted({p for p in places if places.count(p) > 1})),
-        ("missing", [p for p in range(group) if p not in places]),
-    ):
-        if found:
-            detail = f"candidate {found[0]} of a group of {group} is {problem}"
-            raise RoleFailure("reward model", Outcome.JUDGE_UNPARSEABLE, detail)
-    ranks, above = [0.0] * group, 0
-    for tied in order:
-        for place in tied:
-            ranks[place] = above + (len(tied) + 1) / 2
-        above += len(tied)
-    return tuple(ranks)
-
-
-def rank_rewards(feedback: GroupFeedback, rank_map: str) -> list[float]:
-    """(G,) the reward of each candidate of valid feedback; see `HindsightSettings`.
-
-    Raises: ValueError for invalid feedback, or scores that the judge does not give.
-    """
-    if not feedback.valid:
-        raise ValueError("failed feedback has no ranks")
-    if rank_map == "scores":
-        if feedback.scores is None:
-            raise ValueError("this reward model gives no scores: take another rank_map")
-        return list(feedback.scores)
-    group = len(feedback.ranks)
-    points = [group - rank for rank in feedback.ranks]
-    if rank_map == "borda":
-        return points
-    linear = [point / (group - 1) for point in points]
-    return linear if rank_map == "linear" else [2 * r - 1 for r in linear]

@@ -170,12 +170,12 @@ def sized(
     A step of D whole dialogues of T turns takes D T user calls at the most. With
     reactions, half of the dialogues are held and the other half of the calls goes into
     reactions, one a candidate. Without, all are held and the candidates are as many.
-    Whole dialogues with a teacher give up as many dialogues as their reactions cost.
+    Whole dialogues with a teacher give up one group of them for as many reactions.
     """
     turns, group = RULES[rules]().max_replies, scale.group
     if hindsight.trained == "dialogues":
-        spent = -(-hindsight.turns * hindsight.candidates // (turns * group)) * group
-        return hindsight, scale.dialogues - spent
+        looked = max(1, group * turns // hindsight.candidates)
+        return replace(hindsight, turns=looked), scale.dialogues - group
     unit = math.lcm(group, scale.minibatches)
     rows = max(1, scale.dialogues * turns // 2 // unit) * unit
     held = scale.dialogues if not hindsight.reactions else scale.dialogues // 2

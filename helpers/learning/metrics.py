@@ -37,7 +37,7 @@ GLOSSARY = {
     "critic/grad_norm": "of the critic before clipping",
     "calls/user": "replies of the step that a user took in, reactions included",
     "calls/reactions": "those of them to candidates, RAPO",
-    "calls/reward_model": "comparisons of a group asked for, those asked again included",
+    "calls/reward_model": "comparisons of a group asked for, and asked again",
     "calls/judge": "dialogues of the step looked back at by a judge",
     "hindsight/turns": "different turns that groups of candidates were made for",
     "hindsight/pivotal_share": "of these turns, those that reach the threshold",

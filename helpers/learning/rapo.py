@@ -1,7 +1,7 @@
 """One step of RAPO: hold dialogues, look back, try other replies, hear what they do.
 
     1 dialogues with the policy as it is
-    2 the turns that mattered (`hindsight.select`)
+    2 the turns that mattered (`selection.select`)
     3 a group of candidate replies to each, from the same policy and context
     4 the reaction that each would bring about (`agents.reactions`)
     5 ranks and a critique from all (reply, reaction) pairs of a group at once
@@ -32,7 +32,7 @@ from helpers.agents.roles import (
     stream,
 )
 from helpers.data.scenarios import Scenario
-from helpers.learning import feedback, hindsight
+from helpers.learning import feedback, selection
 from helpers.learning.chat import ChatFormat
 from helpers.learning.hindsight import (
     Candidate,
@@ -41,7 +41,7 @@ from helpers.learning.hindsight import (
     HindsightSettings,
     HindsightTurn,
 )
-from helpers.learning.rows import Row
+from helpers.learning.rows import Row, first_failure
 from helpers.learning.worlds import World
 from helpers.sandbox.dialogue import Dialogue, Failure, Turn
 
@@ -152,12 +152,10 @@ class HindsightStep:
             turn for n, row in enumerate(held) for turn in self._judged(row, n)
         ]  # fmt: skip
         if not turns:
-            failures = [r.dialogue.failure for r in held if r.dialogue.failure]
-            why = f": {failures[0].role}: {failures[0].detail}" if failures else ""
             raise RuntimeError(
-                f"no dialogue of this step has a turn to learn from{why}"
+                f"no dialogue of the step has a turn to learn from{first_failure(held)}"
             )
-        chosen = hindsight.select(turns, count, self.settings, rng)
+        chosen = selection.select(turns, count, self.settings, rng)
         size = self.settings.candidates or self.group
         contexts = [turn.context for turn in chosen for _ in range(size)]
         said = self.sample(contexts, rng.getrandbits(31))
@@ -177,14 +175,14 @@ class HindsightStep:
         if dialogue.failure is not None or not dialogue.turns:
             return []
         if self.judge is None or self.settings.select != "judged":
-            impacts = hindsight.trace_impacts(dialogue)
-            return hindsight.turns_of(row, number, impacts)
+            impacts = selection.trace_impacts(dialogue)
+            return selection.turns_of(row, number, impacts)
         try:
             said = self.judge.impacts(dialogue, self.cards[dialogue.scenario_id])
         except RoleFailure as failure:  # unknown impacts: taken last, never as 0
             said = [(None, failure.detail)] * len(dialogue.turns)
         impacts, why = zip(*said, strict=True)
-        return hindsight.turns_of(row, number, impacts, why)
+        return selection.turns_of(row, number, impacts, why)
 
     def _heard(self, groups, rng: random.Random):
         """(reactions, feedback) of each group, groups side by side if users may be."""
@@ -220,7 +218,7 @@ class HindsightStep:
         size, valid = len(group.candidates), group.feedback.valid
         rewards: Sequence[float | None] = [None] * size
         if valid:
-            rewards = hindsight.rank_rewards(group.feedback, self.settings.rank_map)
+            rewards = feedback.rank_rewards(group.feedback, self.settings.rank_map)
         reactions = group.reactions or [None] * size
         lines = lines or [""] * size  # invalid: nothing was said
         return [
@@ -305,7 +303,7 @@ class HindsightStep:
             "groups": len(groups),
             "pivotal": sum(
                 {
-                    (g.turn.row, g.turn.turn): hindsight.is_pivotal(g.turn, settings)
+                    (g.turn.row, g.turn.turn): selection.is_pivotal(g.turn, settings)
                     for g in groups
                 }.values()
             ),

@@ -30,8 +30,8 @@ CORE = {
     "learning": (
         "advantages", "batches", "chat", "credit", "critic", "decoder", "distillation",
         "engines", "feedback", "groups", "hindsight", "lessons", "models", "rapo",
-        "rewards", "rollout", "rows", "settings", "svhpo", "tiny", "trainer",
-        "training", "vllm", "worlds",
+        "rewards", "rollout", "rows", "selection", "settings", "svhpo", "tiny",
+        "trainer", "training", "vllm", "worlds",
     ),
     "agents": ("reactions", "reward_rules"),
     "sandbox": ("episode", "run"),

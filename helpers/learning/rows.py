@@ -61,3 +61,9 @@ def attention(segments: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
     seen &= torch.ones(length, length, dtype=torch.bool, device=seen.device).tril()
     seen |= torch.eye(length, dtype=torch.bool, device=seen.device)
     return seen.unsqueeze(1)
+
+
+def first_failure(rows: Sequence[Row]) -> str:
+    """ ": role: detail" of the first dialogue that ended in error, "" without one."""
+    failures = [row.dialogue.failure for row in rows if row.dialogue.failure]
+    return f": {failures[0].role}: {failures[0].detail}" if failures else ""

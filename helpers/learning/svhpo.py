@@ -2,7 +2,7 @@
 
     L = L_scalar + lambda L_verbal
     L_scalar: GRPO on the ranks of a group, clipped, as the trainer has it
-    L_verbal = (1/B) sum_i m_i mean_t w_t D(pi(. | x, y_<t), sg pi_T(. | x + note, y_<t))
+    L_verbal = (1/B) sum_i m_i mean_t w_t D(pi(.|x, y_<t), sg pi_T(.|x + note, y_<t))
 
 x the context of a reply y that the policy sampled, m_i whether a teacher speaks to row
 i, D of `helpers.learning.distillation`, sg no gradient. The teacher pi_T is the policy

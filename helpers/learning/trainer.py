@@ -11,8 +11,8 @@ contract test: `_generate_and_score_completions` is replaced, since TRL's own de
 every dialogue into one message, gives it one reward and runs a forward pass to learn
 what the rollout knows, the log-probabilities; `_get_per_token_logps_and_entropies` is
 replaced for the positions and the mask of packed rows; `_compute_loss` is extended;
-`_metrics` is where TRL collects what it logs. A method that adds to a batch or to the
-loss (RAPO: `helpers.learning.svhpo`) overrides the hooks of the last section.
+`_metrics` is where TRL collects what it logs. A method may override the kit's own hooks
+(`earned` to `recall`), as RAPO does in `helpers.learning.svhpo`.
 
 Papers: RLVER, arXiv 2507.03112; MAPO, arXiv 2603.06194.
 """
@@ -38,7 +38,7 @@ from helpers.learning.credit import Credit
 from helpers.learning.critic import Critic, CriticSettings, value_loss
 from helpers.learning.metrics import dialogue_metrics, facts
 from helpers.learning.rewards import Reward
-from helpers.learning.rows import Row
+from helpers.learning.rows import Row, first_failure
 from helpers.learning.settings import TrainerSettings, check_sizes, plan
 
 Roll = Callable[[Sequence[str], int], list[Row]]
@@ -286,12 +286,11 @@ class DialogueTrainer(GRPOTrainer):
     # -- what a method may add ---------------------------------------------------------
 
     def earned(self, rows: list[Row]) -> list[list[float | None]]:
-        """The reward of each turn of each row, None where there is no signal."""
+        """The reward of each turn of each row, None without a signal."""
         return [self.reward(row.dialogue) for row in rows]
 
     def more(self, rows: list[Row], valid: Tensor) -> dict[str, Tensor]:
-        """More entries of the batch, each (B, ...); they come back in `more_loss`.
-        valid: (B, K), the turns that carry a signal."""
+        """More entries of the batch, (B, ...) each; valid (B, K): turns that count."""
         return {}
 
     def more_numbers(self) -> dict[str, float]:
@@ -373,13 +372,11 @@ def _config(settings: TrainerSettings, output: Path, processes: int) -> GRPOConf
 
 
 def _unused(**_):
-    raise RuntimeError("dialogues are rewarded by turn, not by TRL's reward functions")
+    raise RuntimeError("dialogues are rewarded by turn, not by reward functions")
 
 
 def _nothing_judged(rows: list[Row], generation: int) -> str:
-    failures = [row.dialogue.failure for row in rows if row.dialogue.failure]
-    why = f": {failures[0].role}: {failures[0].detail}" if failures else ""
     return (
-        f"step {generation + 1} has no judged turn in any dialogue{why}; see to the "
-        "failing role and run this again to go on from the last checkpoint"
+        f"step {generation + 1} has no judged turn in any dialogue{first_failure(rows)}"
+        "; see to the failing role and run this again to go on from the last checkpoint"
     )
