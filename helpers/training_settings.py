@@ -94,3 +94,86 @@ MAPO = {
         rate=1e-6, ablation_steps=0,
     ),
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rapo:
+    """Settings of notebook 06: reactions, ranks and a critique as teacher."""
+
+    steps: int = setting("not found", "fact sheet, 3.4", "minutes; equal on the ladder")
+    dialogues: int = setting(
+        "not found", "fact sheet, 3.4", "a step takes as many user calls as these do"
+    )
+    group: int = setting("not found (A2)", "fact sheet, 3.2", "candidates of a turn")
+    updates: int = setting("not found", "fact sheet, 3.4", "of a step, as in 05")
+    reply_limit: int = setting(
+        "not found", "fact sheet, 3.4", "the tiny grammar needs some 25"
+    )
+    weights: tuple = setting(
+        "not found (A8)", "relatives: 0.001 to 1", "lambdas of the sweep, beside 0"
+    )
+    epsilon_high: float = setting("not found", "fact sheet, 3.3", "as in notebook 05")
+    seeds: int = setting("not found", "fact sheet, 4", "spread needs several")
+    ablation_seeds: int = setting("not found", "fact sheet, 4", "minutes")
+    probe_turns: int = setting(
+        "-", "the kit's own test of the teacher", "pivotal turns; 0: not measured"
+    )
+    check_every: int = setting("not found", "fact sheet, 3.4", "points of a curve")
+    curve_cards: int = setting("not found", "fact sheet, 4", "cards of a curve's point")
+    final_cards: int = setting(
+        "not found", "EmoHarbor: 100 profiles", "the kit's own test cards"
+    )
+    form_items: int = setting(
+        "not found", "fact sheet, 4", "pairs of talks on the form for people"
+    )
+    policy: str = setting(
+        "Qwen-2.5, size not found", "secondary summary", "offline: a tiny policy"
+    )
+    lora: int = setting("not found", "fact sheet, 3.4", "rank; one GPU's memory")
+    judge_model: str = setting(
+        "GPT-4o looks back",
+        "secondary summary",
+        "looks back, compares, rates; empty: the emotion trace and rules",
+    )
+    device: str = setting("not found", "fact sheet, 3.4", "cpu or cuda")
+    rate: float = setting(
+        "not found", "fact sheet, 3.4", "0: as tuned for the tiny policy (data/tuning)"
+    )
+    entropy: float = setting(
+        "not found", "fact sheet, 3.4", "with rate 0: as tuned (data/tuning)"
+    )
+    bootstrap_draws: int = setting(
+        "not stated", "no interval was found", "fewer draws save time"
+    )
+    interval: float = setting("-", "no interval found", "as in the other tables")
+    figure_dpi: int = setting(
+        "-", "no number of the paper depends on it", "size of the PNG files"
+    )
+
+
+_RAPO = Rapo(
+    steps=8, dialogues=32, group=4, updates=2, reply_limit=40,
+    weights=(0.001, 0.01, 0.1, 1.0), epsilon_high=0.28, seeds=3, ablation_seeds=1,
+    probe_turns=60, check_every=2, curve_cards=30, final_cards=100, form_items=20,
+    policy="tiny", lora=0, judge_model="", device="cpu", rate=0.0,
+    entropy=0.0, bootstrap_draws=2000, interval=0.95, figure_dpi=150,
+)  # fmt: skip
+_RAPO_GPU = replace(
+    _RAPO, steps=60, dialogues=64, reply_limit=512, seeds=1,
+    probe_turns=0, policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16, device="cuda",
+    rate=1e-5, check_every=15, final_cards=30, bootstrap_draws=10_000, figure_dpi=200,
+)  # fmt: skip
+
+RAPO = {
+    "smoke": replace(
+        _RAPO, steps=1, dialogues=4, weights=(0.01, 1.0), seeds=1,
+        probe_turns=4, check_every=1, curve_cards=2, final_cards=3, form_items=2,
+        rate=3e-4, entropy=0.001, bootstrap_draws=200, figure_dpi=72,
+    ),
+    "laptop": _RAPO,
+    "gpu": _RAPO_GPU,
+    "paper": replace(
+        _RAPO_GPU, reply_limit=2048, lora=0, policy="Qwen/Qwen2.5-7B-Instruct",
+        rate=1e-6, judge_model="deepseek-chat",
+    ),
+}  # fmt: skip

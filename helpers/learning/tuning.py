@@ -52,7 +52,8 @@ FAMILIES = {
         (("rules", "empa"), ("reward", "distance"), ("epsilon_high", 0.28)), "empa",
     ),
     "rapo": Family(
-        ("GRPO", *LADDER), (False,), RATES, ENTROPIES, Scale(steps=16, minibatches=2),
+        ("GRPO", *LADDER), (False,), RATES, ENTROPIES, Scale(steps=8, minibatches=2),
+        "distance", (("rules", "empa"), ("epsilon_high", 0.28)), "empa",
     ),
 }  # fmt: skip
 
