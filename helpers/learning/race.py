@@ -19,6 +19,7 @@ from safetensors.torch import load_file
 from helpers.data.scenarios import load_cards
 from helpers.files import write_atomically
 from helpers.learning import methods, tiny, training
+from helpers.learning.credit import Credit
 from helpers.learning.imitation import imitate
 from helpers.learning.recipes import Checks, Recipe
 from helpers.learning.results import Result, start, train
@@ -40,36 +41,35 @@ def by_distance(settings, seed: int, policy: str = "") -> Make:
         settings: of notebook 05. seed: the first. policy: instead of the settings'.
     """
     scale = _scale(settings, policy)
-    checks = Checks(
-        rules="empa", every=settings.check_every, curve_cards=settings.curve_cards,
-        final_cards=settings.final_cards, users=USERS,
-    )  # fmt: skip
+    own = Credit("mixed", settings.gamma, alpha=settings.alpha, scope=settings.scope)
 
     def make(name: str, think: bool = False) -> Recipe:
+        credit = own if name in ("MAPO", VERBAL) else None
         return methods.make_recipe(
             name, scale, **_chosen("mapo", settings, scale, name), seed=seed,
-            think=think, rules="empa", reward="distance",
-            epsilon_high=settings.epsilon_high, checks=checks,
+            think=think, rules="empa", reward="distance", credit=credit,
+            epsilon_high=settings.epsilon_high, checks=_judged_checks(settings),
         )  # fmt: skip
 
     return make
 
 
-def by_rank(settings, seed: int, policy: str = "") -> Make:
-    """Notebook 06's recipes: ranks of candidate replies, RLVER's rules of a dialogue.
+def by_rank(settings, steps: int, seed: int, policy: str = "") -> Make:
+    """Notebook 06's recipes: ranks of candidate replies to the turns that mattered.
 
-    Args: as `by_distance`, with the settings of notebook 06.
+    Args: as `by_distance`, with the settings of notebook 06. steps: of the race; where
+        notebook 06 has others, its runs spent another budget and are not taken.
     """
-    scale = _scale(settings, policy)
-    checks = Checks(
-        rules="sage", every=settings.check_every, curve_cards=settings.curve_cards,
-        final_cards=settings.final_cards, users=USERS,
-    )  # fmt: skip
+    scale = replace(_saving(settings, policy), steps=steps)
+    asked = {}
+    if settings.judge_model:
+        asked = dict.fromkeys(("reward_model", "judge_model"), settings.judge_model)
 
     def make(name: str, think: bool = False) -> Recipe:
         return methods.make_recipe(
             name, scale, **_chosen("rapo", settings, scale, name), seed=seed,
-            think=think, checks=checks,
+            think=think, rules="empa", checks=_judged_checks(settings),
+            epsilon_high=settings.epsilon_high, hindsight=asked or None,
         )  # fmt: skip
 
     return make
@@ -82,7 +82,7 @@ def by_emotion(settings, seed: int, policy: str = "") -> Callable[[str, str], Re
 
     Returns: function (name, user it trains with) -> the recipe of the first seed.
     """
-    scale = replace(_scale(settings, policy), user_model=settings.user_model)
+    scale = replace(_saving(settings, policy), user_model=settings.user_model)
     users = ("vanilla", "challenging", *(() if settings.user_model else ("second",)))
     checks = Checks(
         every=settings.check_every, curve_cards=settings.curve_cards,
@@ -98,15 +98,29 @@ def by_emotion(settings, seed: int, policy: str = "") -> Callable[[str, str], Re
     return make
 
 
+def _judged_checks(settings) -> Checks:
+    """Checks of notebooks 05 and 06."""
+    return Checks(
+        rules="empa", every=settings.check_every, curve_cards=settings.curve_cards,
+        final_cards=settings.final_cards, users=USERS,
+    )  # fmt: skip
+
+
 def _scale(settings, policy: str) -> methods.Scale:
-    policy = policy or settings.policy
+    own = policy or settings.policy
     return methods.Scale(
         steps=settings.steps, dialogues=settings.dialogues, group=settings.group,
         minibatches=getattr(settings, "updates", 1), reply_limit=settings.reply_limit,
-        save_every=settings.check_every, policy=policy, lora=settings.lora,
-        engine="decoder" if policy == "tiny" else "transformers",
-        device=settings.device,
+        policy=own, lora=settings.lora or (8 if policy else 0), device=settings.device,
+        engine=methods.engine_for(own, settings.device),
     )  # fmt: skip
+
+
+def _saving(settings, policy: str) -> methods.Scale:
+    """The scale of notebooks 04 and 06, which save when they check."""
+    scale = _scale(settings, policy)
+    engine = "decoder" if scale.policy == "tiny" else "transformers"
+    return replace(scale, save_every=settings.check_every, engine=engine)
 
 
 def _chosen(family: str, settings, scale: methods.Scale, name: str) -> dict:

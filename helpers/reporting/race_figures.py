@@ -31,7 +31,7 @@ def picture(own: pd.DataFrame, order: list[str], demo: str):
                         mfc=colour if place == 0 else "white")  # fmt: skip
         base = part[(part["label"] == "base") & (part["user"] == users[0])]
         ax.axvline(base["value"].iloc[0], color=look.BLACK, lw=0.8, ls=":")
-        ax.set_title(one.name)
+        ax.set_title(one.name, fontsize=7.5)
         ax.set_xlabel(one.unit.replace(", ", ",\n"), fontsize=7)
         for at in range(0, len(order), 2):
             ax.axhspan(at - 0.5, at + 0.5, color="#F5F5F5", zorder=0, lw=0)

@@ -1,8 +1,8 @@
 """One page on the horse race: what can be concluded and what cannot, from its numbers.
 
 A difference is told apart where its interval excludes zero: the one over cases and
-seeds, or with a single seed the one over cases. No sentence holds a number that is not
-in the frames.
+seeds, or with a single seed the one over cases. One such difference concludes nothing:
+see `conclusive`. No sentence holds a number that is not in the frames.
 """
 
 from itertools import combinations
@@ -13,6 +13,7 @@ import pandas as pd
 from helpers.reporting.tables import format_number
 
 CAN, CANNOT = "can be concluded", "cannot be concluded"
+MAJORITY = 0.5  # share of measures and users that must be told apart, one way
 EQUAL = 10  # percent by which budgets may differ and still be called equal
 # (more, less, the question): what each pair would show.
 QUESTIONS = (
@@ -71,30 +72,39 @@ def _trained(part: pd.DataFrame) -> tuple:
             for name, row in by_label.drop(index=whole).iterrows()]  # fmt: skip
     answer = f"By every measure with both users: {', '.join(whole) or 'none'}."
     answer += f" Less than that: {', '.join(rest)}." if rest else ""
-    kind = CAN if higher.any() else CANNOT
+    kind = CAN if higher.mean() >= MAJORITY else CANNOT
     return kind, "Does training beat the start?", answer
+
+
+def conclusive(part: pd.DataFrame) -> str:
+    """ "higher" or "lower" when one pair's rows allow to say so, else "".
+
+    They do when at least half of the measures and users are told apart, all in one
+    direction, and the intervals cover other seeds too.
+    """
+    told = part.loc[part["verdict"].isin(["higher", "lower"]), "verdict"]
+    one_way = told.nunique() == 1 and len(told) >= MAJORITY * len(part)
+    return told.iloc[0] if one_way and part["low too"].notna().all() else ""
 
 
 def _answer(question: str, more: str, less: str, part: pd.DataFrame) -> tuple:
     counts = part["verdict"].value_counts()
     higher, lower = int(counts.get("higher", 0)), int(counts.get("lower", 0))
-    n = len(part)
-    if higher == lower == 0:
-        kind, head = CANNOT, f"{more} and {less} are not told apart by any of {n}"
-    elif higher and lower:
-        kind = CANNOT
-        head = f"It depends: {more} is higher by {higher}, lower by {lower} of {n}"
+    side = conclusive(part)
+    if side:
+        head = f"{more} is {side} than {less}"
+    elif part["low too"].isna().any():
+        head = f"One seed is no ground to say; for these runs {more} against {less}"
     else:
-        kind = CAN
-        side, count = ("higher", higher) if higher else ("lower", lower)
-        head = f"{more} is {side} than {less} by {count} of {n}"
+        head = f"{more} and {less} are not told apart clearly"
+    text = f"{head}: higher by {higher}, lower by {lower} of {len(part)} measures and "
     told = part[part["verdict"].isin(["higher", "lower"])]
     shown = [
         f"{row['measure']}, {row['user']} {_signed(row['difference'])} ({_span(row)})"
         for row in told.to_dict("records")
     ]
-    text = f"{head} measures and users"
-    return kind, question, text + (f": {'; '.join(shown)}." if shown else ".")
+    text += "users" + (f": {'; '.join(shown)}." if shown else ".")
+    return CAN if side else CANNOT, question, text
 
 
 def _transfer(own: pd.DataFrame) -> tuple:
