@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from helpers.duration import clock
 from helpers.execution import Failure
 from helpers.files import write_atomically
 from helpers.parameters import Notebook
@@ -112,13 +113,6 @@ def print_artifacts(rows: pd.DataFrame, index: Path) -> None:
         each = ", ".join(f"{number}: {count}" for number, count in unbuilt.items())
         print(f"  not built, by notebook: {each}")
     print(f"index: {shown(index)}", flush=True)
-
-
-def clock(seconds: float) -> str:
-    """Seconds as m:ss or h:mm:ss."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def shown(path: Path) -> str:

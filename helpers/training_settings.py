@@ -20,10 +20,10 @@ class Mapo:
         "about 90 (two epochs)", "released scripts", "minutes; equal for all methods"
     )
     long_steps: int = setting(
-        "about 90", "released scripts", "one long pair, GRPO and MAPO; 0: none"
+        "about 90", "released scripts", "one long pair, GRPO and MAPO"
     )
     ablation_steps: int = setting(
-        "not stated", "ablation runs of the scripts", "minutes; 0: no ablations"
+        "not stated", "ablation runs of the scripts", "minutes"
     )
     dialogues: int = setting("64", "scripts: 16 x 4", "of a step; half: minutes")
     group: int = setting("4", "released scripts", "as in the scripts; PPO has 1")
@@ -39,6 +39,9 @@ class Mapo:
     epsilon_high: float = setting("0.28", "released scripts", "as in the scripts")
     seeds: int = setting("not stated", "no interval was found", "spread needs several")
     ablation_seeds: int = setting("not stated", "no source", "minutes")
+    ablation_values: int = setting(
+        "not stated", "no source", "of each ablation, beside the kit's own choice"
+    )
     board_seeds: int = setting(
         "not stated", "no source", "seeds on EMPA's board; dialogues are long there"
     )
@@ -69,29 +72,28 @@ class Mapo:
 
 
 _LAPTOP = Mapo(
-    steps=24, long_steps=96, ablation_steps=16, dialogues=32, group=4, updates=2,
+    steps=16, long_steps=64, ablation_steps=16, dialogues=32, group=4, updates=2,
     reply_limit=40, gamma=0.85, alpha=0.5, scope="batch", epsilon_high=0.28, seeds=3,
-    ablation_seeds=1, board_seeds=1, check_every=4, curve_cards=30, final_cards=100,
-    board_cards=10, policy="tiny", lora=0, device="cpu", rate=0.0,
+    ablation_seeds=1, ablation_values=5, board_seeds=1, check_every=4, curve_cards=20,
+    final_cards=60, board_cards=10, policy="tiny", lora=0, device="cpu", rate=0.0,
     entropy=0.0, bootstrap_draws=2000, interval=0.95, figure_dpi=150,
 )  # fmt: skip
 _GPU = replace(
-    _LAPTOP, steps=90, long_steps=0, dialogues=64, reply_limit=512, seeds=1,
+    _LAPTOP, steps=90, long_steps=90, dialogues=64, reply_limit=512, seeds=1,
     policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16, device="cuda", rate=1e-5,
     check_every=15, final_cards=30, bootstrap_draws=10_000, figure_dpi=200,
 )  # fmt: skip
 
 MAPO = {
     "smoke": replace(
-        _LAPTOP, steps=2, long_steps=3, ablation_steps=1, dialogues=8, seeds=1,
-        check_every=1, curve_cards=2, final_cards=3, board_cards=1,
-        bootstrap_draws=200, figure_dpi=72,
+        _LAPTOP, steps=1, long_steps=1, ablation_steps=1, ablation_values=1,
+        dialogues=8, seeds=1, check_every=1, curve_cards=2, final_cards=3,
+        board_cards=1, bootstrap_draws=200, figure_dpi=72,
     ),
     "laptop": _LAPTOP,
     "gpu": _GPU,
     "paper": replace(
-        _GPU, reply_limit=2048, lora=0, policy="Qwen/Qwen2.5-7B-Instruct",
-        rate=1e-6, ablation_steps=0,
+        _GPU, reply_limit=2048, lora=0, policy="Qwen/Qwen2.5-7B-Instruct", rate=1e-6,
     ),
 }  # fmt: skip
 

@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.duration import clock
 from helpers.files import write_atomically
 from helpers.paths import ROOT
-from helpers.progress import clock
 
 RECIPE, PROGRESS, DONE = "recipe.json", "progress.json", "done.json"
 LOG, FAILED = "worker.log", "failed.txt"

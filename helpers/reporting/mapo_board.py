@@ -1,4 +1,4 @@
-"""Trained tiny policies under EMPA's own rules: EPM-Q and success, by dominant axis.
+"""Trained policies under EMPA's own rules: EPM-Q and success, by dominant axis.
 
 The 30 test cards that are stratified as the official ones, 12 to 45 turns, with the
 rule that a collapse ends a dialogue: the rows stand beside those of notebook 03. The
@@ -11,12 +11,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
+from transformers.utils import logging
 
+from helpers.agents.acts import Reader
+from helpers.agents.clauses import read_clauses
 from helpers.agents.emotion import EmotionRules
+from helpers.agents.free_text import read_free_text
 from helpers.agents.scripted import ScriptedDirector, ScriptedJudge, ScriptedUser
 from helpers.data.scenarios import Scenario, load_cards
 from helpers.files import write_atomically
-from helpers.learning import tiny, training
+from helpers.learning import training
+from helpers.learning.chat import ChatFormat
 from helpers.learning.results import Result
 from helpers.reporting.own_board import own_row
 from helpers.sandbox.dialogue import Dialogue
@@ -31,10 +37,11 @@ class Official:
 
     together = 1
 
-    def __init__(self):
+    def __init__(self, reader: Reader = read_clauses):
+        """reader: what user and judge read replies with."""
         self._roles = (
-            ScriptedUser(rules=EmotionRules.unending()), ScriptedJudge(),
-            ScriptedDirector(),
+            ScriptedUser(rules=EmotionRules.unending(), reader=reader),
+            ScriptedJudge(reader=reader), ScriptedDirector(),
         )  # fmt: skip
 
     def episode(self, card: Scenario, seed: int) -> Episode:
@@ -51,15 +58,28 @@ def official_cards(each: int) -> list[Scenario]:
     ]
 
 
+def policy_of(result: Result) -> tuple[torch.nn.Module, ChatFormat]:
+    """The policy at the end of a run, or before it for a result without steps."""
+    logging.disable_progress_bar()  # one would be drawn for each policy
+    model, chat = training.start_policy(result.recipe)
+    if result.steps:
+        folder = result.folder / "policy"
+        if result.recipe.lora:
+            model.load_adapter(folder, "default")
+        else:
+            model = type(model).from_pretrained(folder, use_safetensors=True)
+    return model.to(result.recipe.trainer.device), chat
+
+
 def play(result: Result, cards: Sequence[Scenario], folder: Path) -> list[Dialogue]:
     """One dialogue a card with the policy at the end of a run (or at its start, for a
     result without steps); kept in `folder`, and read from there the next time."""
     recipe = result.recipe
     path = folder / f"{recipe.hash}-{result.steps}-{len(cards)}.jsonl"
     if not path.is_file():
-        weights = result.folder / "policy" if result.steps else tiny.POLICY
-        model, chat = tiny.load(weights)
-        rows = training.talk(recipe, model, chat, Official(), cards, recipe.checks.seed)
+        model, chat = policy_of(result)
+        world = Official(read_clauses if recipe.policy == "tiny" else read_free_text)
+        rows = training.talk(recipe, model, chat, world, cards, recipe.checks.seed)
         text = "\n".join(row.dialogue.to_json() for row in rows)
         write_atomically(path, text + "\n")
     return [Dialogue.from_json(line) for line in path.read_text("utf-8").splitlines()]

@@ -109,7 +109,7 @@ def learning_curves(points: pd.DataFrame):
         distance.set_yticks(ticks, [str(t) for t in ticks])
         distance.set_ylabel("compressed below -100")
     axes[0][1].set_ylim(0, 100)
-    axes[0][2].set_ylim(bottom=0)
+    axes[0][2].set_ylim(0, max(10, 1.05 * points["passed"].max()))
     figure.suptitle(f"{DEMO}; line: mean of seeds; band: lowest to highest", fontsize=8)
     _legend(figure, points)
     return figure, points
