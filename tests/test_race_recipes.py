@@ -64,3 +64,6 @@ def test_the_runs_of_notebook_04_are_found(profile):
     for user in ("vanilla", "challenging"):
         expected = theirs("PPO", False, user).describe()
         assert ours("PPO", user).describe() == expected, user
+    for name in ("PPO", "GRPO"):
+        expected = theirs(name, True, "vanilla").describe()
+        assert ours(name, "vanilla", True).describe() == expected, name

@@ -75,12 +75,13 @@ def by_rank(settings, steps: int, seed: int, policy: str = "") -> Make:
     return make
 
 
-def by_emotion(settings, seed: int, policy: str = "") -> Callable[[str, str], Recipe]:
-    """Notebook 04's recipes without thinking: the last emotion as reward.
+def by_emotion(settings, seed: int, policy: str = "") -> Callable[..., Recipe]:
+    """Notebook 04's recipes: the last emotion as reward.
 
     Args: as `by_distance`, with the settings of notebook 04.
 
-    Returns: function (name, user it trains with) -> the recipe of the first seed.
+    Returns: function (name, user it trains with, think=False) -> the recipe of the
+        first seed.
     """
     scale = replace(_saving(settings, policy), user_model=settings.user_model)
     users = ("vanilla", "challenging", *(() if settings.user_model else ("second",)))
@@ -89,10 +90,10 @@ def by_emotion(settings, seed: int, policy: str = "") -> Callable[[str, str], Re
         final_cards=settings.final_cards, users=users,
     )  # fmt: skip
 
-    def make(name: str, user: str) -> Recipe:
+    def make(name: str, user: str, think: bool = False) -> Recipe:
         return methods.make_recipe(
-            name, scale, **_chosen("rlver", settings, scale, name), seed=seed,
-            user=user, checks=checks,
+            name, scale, **_chosen("rlver", settings, scale, name, think), seed=seed,
+            think=think, user=user, checks=checks,
         )  # fmt: skip
 
     return make
@@ -123,12 +124,14 @@ def _saving(settings, policy: str) -> methods.Scale:
     return replace(scale, save_every=settings.check_every, engine=engine)
 
 
-def _chosen(family: str, settings, scale: methods.Scale, name: str) -> dict:
-    """Rate and entropy: as tuned for the tiny policy, without thinking; MAPO's for MAPO
-    with the verbal term, which has no tuning of its own."""
+def _chosen(
+    family: str, settings, scale: methods.Scale, name: str, think: bool = False
+) -> dict:
+    """Rate and entropy as tuned for the tiny policy. Runs of the race with thinking
+    take those without; MAPO with the verbal term, never tuned itself, takes MAPO's."""
     if scale.policy != "tiny" or settings.rate:
         return {"rate": settings.rate or 1e-4, "entropy": settings.entropy}
-    return methods.tuned(family, "MAPO" if name == VERBAL else name, False)
+    return methods.tuned(family, "MAPO" if name == VERBAL else name, think)
 
 
 def field(

@@ -76,8 +76,9 @@ def table2(scores: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
     """RLVER's Table 2, with what a harness measured beside the printed values.
 
     Args:
-        scores: label ("base", "PPO, think") -> benchmark -> value, of
-            `benchmarks.run_all`; empty when nothing was run.
+        scores: label ("base", "PPO, think") -> benchmark -> percent, of
+            `benchmarks.run_all`; empty when nothing was run. Printed are PPO and GRPO
+            with and without thinking; other labels have no row and are left out.
     """
     said = {(r, c) for r, c in beside("rlver_table2")[["row", "column"]].to_numpy()}
     cells = []
