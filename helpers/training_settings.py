@@ -118,7 +118,7 @@ class Rapo:
     seeds: int = setting("not found", "fact sheet, 4", "spread needs several")
     ablation_seeds: int = setting("not found", "fact sheet, 4", "minutes")
     probe_turns: int = setting(
-        "-", "the kit's own test of the teacher", "pivotal turns; 0: not measured"
+        "-", "the kit's own test of the teacher", "pivotal turns, tiny policy"
     )
     check_every: int = setting("not found", "fact sheet, 3.4", "points of a curve")
     curve_cards: int = setting("not found", "fact sheet, 4", "cards of a curve's point")
@@ -154,22 +154,22 @@ class Rapo:
 
 
 _RAPO = Rapo(
-    steps=8, dialogues=32, group=4, updates=2, reply_limit=40,
+    steps=8, dialogues=24, group=4, updates=2, reply_limit=40,
     weights=(0.001, 0.01, 0.1, 1.0), epsilon_high=0.28, seeds=3, ablation_seeds=1,
-    probe_turns=60, check_every=2, curve_cards=30, final_cards=100, form_items=20,
+    probe_turns=40, check_every=2, curve_cards=20, final_cards=60, form_items=20,
     policy="tiny", lora=0, judge_model="", device="cpu", rate=0.0,
     entropy=0.0, bootstrap_draws=2000, interval=0.95, figure_dpi=150,
 )  # fmt: skip
 _RAPO_GPU = replace(
     _RAPO, steps=60, dialogues=64, reply_limit=512, seeds=1,
-    probe_turns=0, policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16, device="cuda",
+    policy="Qwen/Qwen2.5-1.5B-Instruct", lora=16, device="cuda",
     rate=1e-5, check_every=15, final_cards=30, bootstrap_draws=10_000, figure_dpi=200,
 )  # fmt: skip
 
 RAPO = {
     "smoke": replace(
-        _RAPO, steps=1, dialogues=4, weights=(0.01, 1.0), seeds=1,
-        probe_turns=4, check_every=1, curve_cards=2, final_cards=3, form_items=2,
+        _RAPO, steps=1, dialogues=4, reply_limit=14, weights=(0.01,), seeds=1,
+        probe_turns=2, check_every=1, curve_cards=1, final_cards=2, form_items=2,
         rate=3e-4, entropy=0.001, bootstrap_draws=200, figure_dpi=72,
     ),
     "laptop": _RAPO,

@@ -66,7 +66,7 @@ def dialogue(*emotions, failure=None) -> Dialogue:
     return Dialogue("s0", 0, 1, "", turns, *ending, len(turns), failure=failure)
 
 
-# -- selection ---------------------------------------------------------------------------
+# -- selection -------------------------------------------------------------------------
 
 
 def test_the_trace_tells_signed_impacts_and_none_where_nothing_was_felt():
@@ -83,9 +83,10 @@ def test_a_turn_has_its_history_and_the_tokens_that_the_policy_saw():
     assert [m.content for m in two.history] == ["u0", "r0", "u1"]
     assert (one.pivot, one.direction, two.direction, two.row) == (1.0, "+", "-", 3)
     packed = replace(
-        plain, completion_ids=[9, 3, 4, 3, 4, 5, 8, 6], policy_mask=[1, 1, 1, 0, 0, 0, 1, 1],
-        turn_ids=[0, 0, 0, -1, -1, -1, 1, 1], logprobs=[0.0] * 8,
-        positions=[0, 1, 2, 3, 4, 2, 3, 4, 5, 6], segments=[0, 0, 1, 1, 1, 0, 0, 0, 2, 2],
+        plain, completion_ids=[9, 3, 4, 3, 4, 5, 8, 6],
+        policy_mask=[1, 1, 1, 0, 0, 0, 1, 1], turn_ids=[0, 0, 0, -1, -1, -1, 1, 1],
+        logprobs=[0.0] * 8, positions=[0, 1, 2, 3, 4, 2, 3, 4, 5, 6],
+        segments=[0, 0, 1, 1, 1, 0, 0, 0, 2, 2],
     )  # fmt: skip
     assert turns_of(packed, 0, [2, -2])[1].context == (1, 2, 3, 4, 5)
     failed = replace(
@@ -134,7 +135,7 @@ def test_all_comes_in_whole_dialogues():
         select([], 1, HindsightSettings(), random.Random(0))
 
 
-# -- ranks -------------------------------------------------------------------------------
+# -- ranks -----------------------------------------------------------------------------
 
 
 def test_ties_share_their_mean_rank():
@@ -206,7 +207,7 @@ def test_a_group_that_ties_has_no_advantage_at_all():
     assert advantages(rank_rewards(GroupFeedback(ranks), "linear")) == [0, 0, 0, 0]
 
 
-# -- feedback ----------------------------------------------------------------------------
+# -- feedback --------------------------------------------------------------------------
 
 
 class Judge:
@@ -348,7 +349,7 @@ def test_every_open_choice_names_a_field_that_there_is():
             assert known, (number, name)
 
 
-# -- the offline roles -------------------------------------------------------------------
+# -- the offline roles -----------------------------------------------------------------
 
 
 def test_a_reaction_comes_from_the_dialogues_own_user():

@@ -375,7 +375,7 @@ def test_sentences_of_ablations_name_the_best_and_what_is_told_apart():
 
 def test_a_method_has_one_look():
     looks = mapo_figures.METHOD_LOOK
-    assert set(methods.METHODS) | {"base"} == set(looks)
+    assert {*tuning.FAMILIES["mapo"].methods, "base"} == set(looks)
     assert len(set(looks.values())) == len(looks)
     assert len({colour for colour, _ in looks.values()}) == len(looks)
 
@@ -439,7 +439,7 @@ def test_the_board_has_all_axes_and_counts_what_failed():
 def test_every_method_is_tuned_alike_by_the_measure_of_the_comparison():
     grid = tuning.grid(tuning.FAMILIES["mapo"])
     made = pd.DataFrame([values for values, _ in grid])
-    assert set(made["method"]) == set(methods.METHODS)
+    assert {"GRPO", "PPO", "REINFORCE++", "MAPO"} < set(made["method"])
     assert made.groupby("method").size().nunique() == 1
     for _, one in grid:
         assert (one.rules, one.reward, one.checks.rules) == ("empa", "distance", "empa")

@@ -37,8 +37,9 @@ def test_a_recipe_with_hindsight_survives_json_and_every_switch_is_in_its_hash()
     again = Recipe.from_dict(json.loads(json.dumps(made.describe())))
     assert again == made and again.hash == made.hash
     switches = (
-        {"select": "random"}, {"note": "shuffled"}, {"weight": 0.5}, {"route": "losers"},
-        {"reward_model": "m"}, {"teacher": "ema"}, {"rank_map": "centered"},
+        {"select": "random"}, {"note": "shuffled"}, {"weight": 0.5},
+        {"route": "losers"}, {"reward_model": "m"}, {"teacher": "ema"},
+        {"rank_map": "centered"},
     )  # fmt: skip
     hashes = {recipe(hindsight=switch).hash for switch in switches} | {made.hash}
     assert len(hashes) == len(switches) + 1
@@ -126,7 +127,7 @@ def test_a_run_from_a_checkpoint_has_the_curve_of_an_undisturbed_one(teacher, tm
     assert curve_without_times(cut) == curve_without_times(whole)
 
 
-# -- the loss itself ---------------------------------------------------------------------
+# -- the loss itself -------------------------------------------------------------------
 
 
 def trainer_of(made: Recipe, folder: Path) -> HindsightTrainer:

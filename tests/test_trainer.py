@@ -33,10 +33,11 @@ from trl.trainer.utils import add_fused_lm_head
 from helpers.learning import batches
 from helpers.learning.credit import Credit
 from helpers.learning.critic import Critic, CriticSettings
+from helpers.learning.housekeeping import last_checkpoint
 from helpers.learning.metrics import GLOSSARY
 from helpers.learning.rewards import REWARDS
 from helpers.learning.settings import TrainerSettings, check_sizes, plan
-from helpers.learning.trainer import DialogueTrainer, last_checkpoint
+from helpers.learning.trainer import DialogueTrainer
 
 GRPO, MAPO = Credit("outcome"), Credit("mixed")
 PPO = Credit("gae", gamma=0.97, lam=0.9)
@@ -448,18 +449,20 @@ def test_critic_and_estimator_come_together(tmp_path):
 
 def test_micro_batches_change_memory_not_tokens(tmp_path):
     whole, parts = (
-        build(tmp_path / "a", steps=1),
-        build(tmp_path / "b", steps=1, micro_batch=2),
+        build(tmp_path / "a", steps=1, minibatches=1),
+        build(tmp_path / "b", steps=1, minibatches=1, micro_batch=2),
     )
     whole.fit(), parts.fit()
-    assert len(whole.seen) == 2 and len(parts.seen) == 4
+    assert len(whole.seen) == 1 and len(parts.seen) == 4
     rows = [
         sorted(ids_of(x, i) for x in t.seen for i in range(len(x["turn_ids"])))
         for t in (whole, parts)
     ]
     assert rows[0] == rows[1]
-    # A token mean is taken in each forward pass, so the mean over parts is another one.
-    assert whole.curve[0]["advantage/std"] == parts.curve[0]["advantage/std"]
+    assert parts.curve[0]["loss"] == pytest.approx(whole.curve[0]["loss"], abs=1e-7)
+    pairs = zip(whole.model.parameters(), parts.model.parameters(), strict=True)
+    for one, other in pairs:  # a mean over the update's tokens, not a mean of means
+        torch.testing.assert_close(other, one, atol=1e-9, rtol=0)
 
 
 def test_the_plan_goes_round_all_scenarios_and_prolongs_itself():
@@ -569,6 +572,9 @@ def test_contract_trl_calls_the_replaced_methods_as_expected():
     )
     assert "self._metrics[mode]" in inspect.getsource(GRPOTrainer.log)
     assert "create_model_card" in inspect.getsource(GRPOTrainer._save_checkpoint)
+    prepare = inspect.getsource(GRPOTrainer._prepare_inputs)
+    of_step = "self._buffered_inputs[self._step % self.args.steps_per_generation]"
+    assert of_step in prepare
     sampler = inspect.getsource(GRPOTrainer._get_train_sampler)
     assert "mini_repeat_count=self.num_generations" in sampler
 

@@ -1,7 +1,9 @@
 """Two processes (CPU, gloo) compute what one does, from the same dialogues.
 
-Run by torchrun, since `accelerate launch --cpu` starts a single process here without a
-word; the number of processes is checked.
+Three steps of eight dialogues. The second process has the longer ones, and in the last
+step only failed ones, so that the processes have other widths, other numbers of turns
+and other numbers of tokens, once none at all. The number of processes is checked, since
+some launchers start a single one without a word.
 """
 
 import os
@@ -13,11 +15,13 @@ import pytest
 import torch
 from trainer_fakes import random_row, roll_of, tiny_policy, tiny_tokenizer
 
+from helpers.learning import processes
 from helpers.learning.credit import Credit
 from helpers.learning.critic import CriticSettings
 from helpers.learning.rewards import REWARDS
 from helpers.learning.settings import TrainerSettings
 from helpers.learning.trainer import DialogueTrainer
+from helpers.paths import ROOT
 
 CREDITS = (
     Credit("outcome"),
@@ -25,24 +29,31 @@ CREDITS = (
     Credit("reinforce_pp"),
     Credit("gae", gamma=0.97, lam=0.9),
 )
+CONFIG = ROOT / "configs" / "accelerate" / "cpu_two_processes.yaml"
+STEPS = 3
 
 
-def rows_of(rank: int, n: int):
-    """Rows 0..7, or the four of one of two processes. The second four have more turns
-    and other widths, and as many sampled tokens (12): a process takes its own token
-    mean, and the mean of means is the mean only then."""
+def rolls_of(model, rank: int, n: int):
+    """Rows 0..7 of a step, or the four of one of two processes."""
+    calls = []
 
     def row(scenario, _):
-        i = next(numbers)
-        turns, reply = (2, (5, 5)) if i < 4 else (3, (3, 3))
-        return random_row(f"row {i}", 0, turns, reply=reply)
+        number = rank * n + len(calls) % n
+        step = len(calls) // n
+        calls.append(number)
+        late = number >= 4
+        reply = (9, 14) if late else (1, 3)
+        return random_row(
+            f"row {number}", step, 4 if late else 1 + number % 2,
+            failed=late and step == STEPS - 1, reply=reply,
+        )  # fmt: skip
 
-    numbers = iter(range(rank * n, (rank + 1) * n))
-    return row
+    return roll_of(model, row=row)
 
 
 def train(credit: Credit, folder: Path) -> dict:
-    """One update from eight dialogues of a single group, which both processes share."""
+    """Three updates; the eight dialogues of each are one group of both processes. With
+    PPO the critic alone learns in the first."""
     rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     model = tiny_policy()
     advantages = {}
@@ -52,26 +63,26 @@ def train(credit: Credit, folder: Path) -> dict:
             for ids, given in zip(
                 inputs["completion_ids"], inputs["advantages"], strict=True
             ):
-                kept = given[given != 0].tolist()
-                advantages[str(ids[ids > 0].tolist())] = kept
+                name = f"{self.generation}: {ids[ids > 0].tolist()}"
+                advantages[name] = given[given != 0].tolist()
             return super()._compute_loss(model, inputs)
 
     trainer = Recorded(
-        model, tiny_tokenizer(), ["s"],
-        roll_of(model, row=rows_of(rank, 8 // world)),
+        model, tiny_tokenizer(), ["s"], rolls_of(model, rank, 8 // world),
         REWARDS["distance"], credit,
         TrainerSettings(
-            steps=1, dialogues=8, group_size=8, minibatches=1, learning_rate=0.03,
-            entropy_coef=0.01, save_every=1,
+            steps=STEPS, dialogues=8, group_size=8, minibatches=1, micro_batch=2,
+            learning_rate=0.03, entropy_coef=0.01, save_every=2,
         ),
-        folder, CriticSettings(0.02) if credit.needs_critic else None,
+        folder,
+        CriticSettings(0.02, warmup_steps=1) if credit.needs_critic else None,
     )  # fmt: skip
-    (entry,) = trainer.fit()
+    curve = trainer.fit()
     parts = [*model.parameters(), *(trainer.critic or torch.nn.Module()).parameters()]
     return {
         "world": trainer.accelerator.num_processes,
         "advantages": advantages,
-        "entry": entry,
+        "curve": curve,
         "weights": torch.cat([p.detach().flatten() for p in parts]),
     }  # fmt: skip
 
@@ -84,13 +95,18 @@ def two(tmp_path_factory):
         "OMP_NUM_THREADS": "1",
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
-    launch += ["--rdzv_backend", "c10d", "--rdzv_endpoint", "localhost:0"]
-    done = subprocess.run(
-        [*launch, __file__, str(folder)], env=environment, capture_output=True,
-        text=True, timeout=300,
+    launch = [sys.executable, "-m", "accelerate.commands.launch"]
+    launch += ["--config_file", str(CONFIG), __file__, str(folder)]
+    process = subprocess.Popen(
+        launch, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
+    try:  # a hang is a failure
+        printed = process.communicate(timeout=500)[0]
+    finally:
+        if process.poll() is None:
+            process.kill()  # both processes end with it
+    assert process.returncode == 0, printed[-3000:]
     return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in (0, 1)]
 
 
@@ -99,19 +115,29 @@ def test_two_processes_are_one(two, tmp_path, credit):
     one = train(credit, tmp_path / "out")
     both = [results[credit.estimator] for results in two]
     assert [r["world"] for r in (one, *both)] == [1, 2, 2]
-    assert all(len(r["advantages"]) == 4 for r in both)
+    assert all(len(r["advantages"]) == 4 * STEPS for r in both)
     found = both[0]["advantages"] | both[1]["advantages"]
     assert found.keys() == one["advantages"].keys()
     for name, given in one["advantages"].items():
-        assert found[name] == pytest.approx(given, abs=1e-12)
+        assert found[name] == pytest.approx(given, abs=1e-9), name
     for r in both:
         torch.testing.assert_close(r["weights"], one["weights"], atol=1e-9, rtol=0)
-    for name, value in one["entry"].items():
-        if "time" not in name:
-            assert both[0]["entry"][name] == pytest.approx(value, abs=1e-6), name
+    for alone, shared in zip(one["curve"], both[0]["curve"], strict=True):
+        for name in ("loss", "grad_norm", "reward", "dialogue/turns", "tokens/policy"):
+            assert shared[name] == pytest.approx(alone[name], abs=1e-6), name
+
+
+def test_the_second_process_has_another_load(two):
+    """Else equal results would say little."""
+    lengths = [
+        [len(name.split(",")) for name in results["outcome"]["advantages"]]
+        for results in two
+    ]
+    assert max(lengths[0]) < min(lengths[1])
 
 
 if __name__ == "__main__":
+    processes.prepare()
     out = Path(sys.argv[1])
     results = {c.estimator: train(c, out / c.estimator) for c in CREDITS}
     torch.save(results, out / f"{os.environ['RANK']}.pt")

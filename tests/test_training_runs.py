@@ -190,7 +190,7 @@ def test_a_run_that_another_call_holds_is_waited_for(tmp_path, monkeypatch):
     job = RECIPE.job(tmp_path)
     looks = []
 
-    def work(jobs, most, board):
+    def work(jobs, most, board, launch):
         looks.append(len(jobs))
         if len(looks) == 2:  # by now the other call has finished it
             (job.folder / DONE).write_text("{}")

@@ -136,8 +136,8 @@ class Ledger:
         billed: bool | None,
         usage: tuple[int | None, int | None] | None,
         served: str | None = None,
-    ) -> None:
-        """Append one attempt.
+    ) -> dict[str, Any]:
+        """Append one attempt; returns its row.
 
         Args:
             status: of the attempt ("ok", "truncated", "http_500", "timeout"...).
@@ -174,6 +174,7 @@ class Ledger:
                     raise OSError(
                         "the disk is full: the last line of the ledger is cut"
                     )
+        return row
 
     def totals(self) -> dict[str, dict[str, Any]]:
         """Per role and "all": attempts, retries, tokens, USD, unknowns.

@@ -32,6 +32,7 @@ from helpers.agents.llm_transport import Failure, Transport
 from helpers.agents.quirks import Quirks
 from helpers.agents.redact import Redactor
 from helpers.agents.roles import Outcome, RoleFailure, RunStopped
+from helpers.agents.run_budget import run_ledger
 from helpers.paths import ROOT
 
 PRICES = ROOT / "data" / "prices.csv"
@@ -62,7 +63,8 @@ class LLMClient:
         folder: holds cache.sqlite, ledger.jsonl and quirks.json; None = in memory.
         base_url, api_key: default to OPENAI_BASE_URL and OPENAI_API_KEY. A server on
             this machine needs no key.
-        budget: None = no limit; see `ledger.Budget`.
+        budget: of this client; None = no limit; see `ledger.Budget`. A budget of the
+            whole run is in the environment (`run_budget`).
 
     Raises:
         ValueError: no address or key, an address with a password in it, or a budget in
@@ -84,9 +86,12 @@ class LLMClient:
         self.roles = dict(roles)
         self.base_url = server_address(base_url or os.environ.get("OPENAI_BASE_URL"))
         key = server_key(api_key or os.environ.get("OPENAI_API_KEY"), self.base_url)
-        self.ledger = Ledger(_in(folder, "ledger.jsonl"), load_prices(prices), budget)
-        for settings in self.roles.values():
-            self.ledger.check_model(settings.model)
+        known = load_prices(prices)
+        self.ledger = Ledger(_in(folder, "ledger.jsonl"), known, budget)
+        self._run = run_ledger(known)
+        for ledger in (self.ledger, self._run):
+            for settings in self.roles.values() if ledger else ():
+                ledger.check_model(settings.model)
         self.cache = ReplyCache(_in(folder, "cache.sqlite"))
         self.quirks = Quirks(_in(folder, "quirks.json"))
         self._retry = retry or RetryPolicy()
@@ -249,6 +254,8 @@ class LLMClient:
     ) -> LLMReply | Failure:
         """One attempt, in the ledger whatever came of it."""
         self.ledger.check_budget()
+        if self._run is not None:
+            self._run.check_budget()
         settings = request.settings
         started = self._clock.now()
         result = self._transport.send(
@@ -260,7 +267,7 @@ class LLMClient:
         )
         failed = isinstance(result, Failure)
         reply = result.reply if failed else result
-        self.ledger.record(
+        row = self.ledger.record(
             role=request.role,
             model=self._redact(settings.model),
             base_url=self.base_url,
@@ -272,6 +279,8 @@ class LLMClient:
             usage=(reply.prompt_tokens, reply.completion_tokens) if reply else None,
             served=reply.served_model if reply else None,
         )
+        if self._run is not None:
+            self._run.append(row)
         if failed and result.stop:
             raise AccountProblem(result.error)
         return result

@@ -215,10 +215,18 @@ def load_cards(where: str | Path) -> list[Scenario]:
     Raises: ScenarioError with file, line and field for the first bad line, for an id
     that comes twice, and for an empty file.
     """
+    return list(read_cards(where))
+
+
+def read_cards(where: str | Path) -> Iterator[Scenario]:
+    """The cards of `load_cards` one at a time; only the ids of all are kept.
+
+    Raises: as `load_cards`, when the bad line is reached.
+    """
     path = split_path(where) if where in SPLITS else Path(where)
     if not path.is_file():
         raise ScenarioError(f"{path}: no such file; give a split or a JSON Lines file")
-    cards, seen = [], {}
+    seen = {}
     for number, line in _lines(path):
         card = parse_card(line, f"{path}, line {number}")
         if card.id in seen:
@@ -227,20 +235,19 @@ def load_cards(where: str | Path) -> list[Scenario]:
                 f"{seen[card.id]}; make ids unique"
             )
         seen[card.id] = number
-        cards.append(card)
-    if not cards:
+        yield card
+    if not seen:
         raise ScenarioError(f"{path}: holds no card")
-    return cards
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(path, encoding="utf-8", newline="\n") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield number, line
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: not UTF-8 ({error.reason})") from error
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield number, line
 
 
 def parse_card(line: str, where: str) -> Scenario:
@@ -324,6 +331,6 @@ def _clashes(card: Scenario, hidden: Hidden) -> Iterator[str]:
 
 
 def write_cards(path: str | Path, cards: Iterable[Scenario]) -> None:
-    """Write cards as JSON Lines; the file is replaced as a whole or not at all."""
-    text = "".join(card_line(card) + "\n" for card in cards)
-    write_atomically(Path(path), text)
+    """Write a stream of cards as JSON Lines; the file is replaced as a whole or not at
+    all."""
+    write_atomically(Path(path), (card_line(card) + "\n" for card in cards))

@@ -50,7 +50,8 @@ class Critic(nn.Module):
             policy = policy.get_base_model()
         self.body = copy.deepcopy(policy.base_model)
         width = policy.config.get_text_config().hidden_size
-        self.head = nn.Linear(width, 1, dtype=policy.dtype)
+        exact = torch.promote_types(policy.dtype, torch.float32)
+        self.head = nn.Linear(width, 1, dtype=exact)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
@@ -60,18 +61,20 @@ class Critic(nn.Module):
         Off the policy's tokens they mean nothing, least of all in a packed row, where
         the token on the left may belong to another branch.
         """
-        inputs = model_inputs(batch, self.head.weight.dtype)
+        inputs = model_inputs(batch, self.body.dtype)
         hidden = self.body(**inputs, use_cache=False).last_hidden_state
         width = batch["completion_ids"].shape[1]
-        values = self.head(hidden[:, -width - 1 : -1]).squeeze(-1)
-        return values.to(torch.promote_types(values.dtype, torch.float32))
+        hidden = hidden[:, -width - 1 : -1].to(self.head.weight.dtype)
+        with torch.autocast(hidden.device.type, enabled=False):
+            return self.head(hidden).squeeze(-1)
 
     def trained(self) -> list[nn.Parameter]:
         return [p for p in self.parameters() if p.requires_grad]
 
     def save(self, folder: Path) -> None:
-        """Write the weights into a checkpoint folder."""
-        state = {k: v.detach().contiguous().cpu() for k, v in self.state_dict().items()}
+        """Write the weights that learn into a checkpoint folder."""
+        learn = {n: p for n, p in self.named_parameters() if p.requires_grad}
+        state = {k: v.detach().contiguous().cpu() for k, v in learn.items()}
         save_file(state, Path(folder) / FILE)
 
     def load(self, folder: Path) -> None:
@@ -86,7 +89,11 @@ class Critic(nn.Module):
                 f"{path} is missing: this checkpoint was written by a run without a "
                 "critic; start PPO in an empty output folder"
             )
-        self.load_state_dict(load_file(path))
+        learn = {n: p for n, p in self.named_parameters() if p.requires_grad}
+        state = load_file(path)
+        if state.keys() != learn.keys():
+            raise ValueError(f"{path} holds another critic: start in an empty folder")
+        self.load_state_dict(state, strict=False)  # a frozen body is the policy's
 
 
 def value_loss(

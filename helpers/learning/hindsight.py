@@ -124,6 +124,11 @@ class HindsightSettings:
                 raise ValueError(f"{name} = {value} is outside {low:g}..{high:g}")
         if self.teacher_sees == "critique+reaction" and not self.reactions:
             raise ValueError("teacher_sees the reaction: set reactions=True")
+        if whole and (self.feedback, self.teacher_sees) != ("group", "critique"):
+            raise ValueError(
+                "a dialogue's own reply is none of the candidates: with "
+                'trained="dialogues" leave feedback="group", teacher_sees="critique"'
+            )
 
     def describe(self) -> dict:
         return asdict(self)

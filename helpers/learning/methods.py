@@ -162,6 +162,13 @@ def make_recipe(
     )  # fmt: skip
 
 
+def engine_for(policy: str, device: str) -> str:
+    """How replies are best sampled here: vLLM on a GPU where it is installed."""
+    if policy == "tiny":
+        return "decoder"
+    return "vllm" if device == "cuda" and find_spec("vllm") else "transformers"
+
+
 def sized(
     hindsight: HindsightSettings, scale: Scale, rules: str
 ) -> tuple[HindsightSettings, int]:
@@ -196,13 +203,6 @@ def ladder(scale: Scale, *, rate, entropy, seed: int, **more) -> list[Recipe]:
         }
         made.append(make_recipe(name, scale, seed=seed, **own, **more))
     return made
-
-
-def engine_for(policy: str, device: str) -> str:
-    """How replies are best sampled here: vLLM on a GPU where it is installed."""
-    if policy == "tiny":
-        return "decoder"
-    return "vllm" if device == "cuda" and find_spec("vllm") else "transformers"
 
 
 def label(name: str, think: bool = False, user: str = "vanilla") -> str:

@@ -21,6 +21,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 from helpers.agents.reactions import react
 from helpers.agents.roles import (
@@ -196,16 +197,17 @@ class HindsightStep:
     def _hear(self, turn: HindsightTurn, candidates, seed: int):
         card, settings = self.cards[turn.scenario_id], self.settings
         replies = tuple(candidate.text for candidate in candidates)
-        reactions = None
-        if settings.reactions:
+        reactions: list[Reaction] | None = [] if settings.reactions else None
+        if reactions is not None:
             try:
-                reactions = tuple(self.react(turn, reply) for reply in replies)
+                reactions += map(partial(self.react, turn), replies)
             except RoleFailure as failure:
-                return (), GroupFeedback(failure=failure)
+                return tuple(reactions), GroupFeedback(failure=failure)
         shown = card if settings.shows_profile else None
-        comparison = Comparison(turn.history, replies, reactions, shown)
+        heard = None if reactions is None else tuple(reactions)
+        comparison = Comparison(turn.history, replies, heard, shown)
         rng = random.Random(seed)
-        return reactions, feedback.ask(self.reward_model, comparison, settings, rng)
+        return heard, feedback.ask(self.reward_model, comparison, settings, rng)
 
     def react(self, turn: HindsightTurn, reply: str) -> Reaction:
         """What the user of the dialogue would answer to this reply at this turn."""
@@ -219,7 +221,7 @@ class HindsightStep:
         rewards: Sequence[float | None] = [None] * size
         if valid:
             rewards = feedback.rank_rewards(group.feedback, self.settings.rank_map)
-        reactions = group.reactions or [None] * size
+        reactions = [*(group.reactions or ()), *[None] * size][:size]
         lines = lines or [""] * size  # invalid: nothing was said
         return [
             self._row(group, i, candidate, *parts)

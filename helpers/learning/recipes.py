@@ -25,17 +25,23 @@ from helpers.learning.workers import Job
 from helpers.learning.worlds import RULES, TEMPERS
 from helpers.sandbox.store import settings_hash
 
-# The modules whose edits make another run, from the root of the package.
+# The modules whose edits make another run, from the root of the package; those of RAPO
+# are added for its own runs.
 CORE = {
     "learning": (
-        "advantages", "batches", "chat", "credit", "critic", "decoder", "distillation",
-        "engines", "feedback", "groups", "hindsight", "lessons", "models", "rapo",
-        "rewards", "rollout", "rows", "selection", "settings", "svhpo", "tiny",
-        "trainer", "training", "vllm", "worlds",
+        "advantages", "batches", "chat", "credit", "critic", "decoder", "engines",
+        "groups", "housekeeping", "models", "rewards", "rollout", "rows", "settings",
+        "tiny", "trainer", "training", "vllm", "worlds",
     ),
-    "agents": ("reactions", "reward_rules"),
     "sandbox": ("episode", "run"),
     "scoring": ("epm", "geometry", "rubric", "verdicts"),
+}  # fmt: skip
+HINDSIGHT = {
+    "learning": (
+        "distillation", "feedback", "hindsight", "lessons", "rapo", "selection",
+        "svhpo",
+    ),
+    "agents": ("reactions", "reward_rules"),
 }  # fmt: skip
 # How replies are sampled; the last two are of `helpers.learning.vllm`, for a GPU.
 ENGINES = ("decoder", "transformers", "vllm", "vllm_server")
@@ -130,8 +136,8 @@ class Recipe:
     def hash(self) -> str:
         described = self.describe()
         del described["label"]
-        judges = self.hindsight or HindsightSettings()
-        asked = bool(judges.reward_model or judges.judge_model)
+        judges = self.hindsight
+        asked = judges and bool(judges.reward_model or judges.judge_model)
         sources = _sources(self.policy, self.user_model, self.checks.split, asked)
         return settings_hash({**described, **sources})
 
@@ -144,16 +150,21 @@ class Recipe:
 
 
 @cache
-def _sources(policy: str, user_model: str, split: str, judged: bool) -> dict[str, Any]:
+def _sources(
+    policy: str, user_model: str, split: str, judged: bool | None
+) -> dict[str, Any]:
     """Hashes of what a run depends on beside its settings. The weights of a policy
     other than the tiny one, and a model behind an endpoint, are known by name only.
-    judged: whether such a model gives RAPO's feedback."""
+    judged: whether such a model gives RAPO's feedback; None: a run without RAPO."""
     package = Path(__file__).parents[1]
     agents = package / "agents"
-    files = {
-        "core": [package / d / f"{n}.py" for d, names in CORE.items() for n in names],
-        "cards": [split_path("train"), split_path(split)],
-    }
+
+    def modules(of: dict[str, tuple[str, ...]]) -> list[Path]:
+        return [package / d / f"{n}.py" for d, names in of.items() for n in names]
+
+    files = {"core": modules(CORE), "cards": [split_path("train"), split_path(split)]}
+    if judged is not None:
+        files["hindsight"] = modules(HINDSIGHT)
     if policy == "tiny":
         files["start"] = [POLICY / "model.safetensors"]
     else:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.data.scenarios import load_cards
+from helpers.learning import processes
 from helpers.learning.recipes import Recipe
 from helpers.learning.training import CURVE, check_path, check_start, read_check
 from helpers.learning.workers import DONE, run_jobs
@@ -52,17 +53,20 @@ class Result:
 
 
 def train(
-    recipes: Sequence[Recipe], training: Path, workers: int | None = None, show=None
-) -> list[Result]:
+    recipes: Sequence[Recipe], training: Path, workers: int | None = None, show=None,
+    launch: str | None = None,
+) -> list[Result]:  # fmt: skip
     """Run what is not yet there, as worker processes; results in the given order.
 
     Args:
         training: the folder of all runs. workers, show: see `workers.run_jobs`; on a
-            GPU one worker unless said otherwise.
+            GPU one worker unless said otherwise. launch: how to start runs of several
+            processes; None: as KIT_LAUNCH says, for runs on GPUs.
     """
     if any(recipe.trainer.device != "cpu" for recipe in recipes):
         workers = workers or 1
-    run_jobs([recipe.job(training) for recipe in recipes], workers, show)
+    launch = processes.needed(recipes, launch)
+    run_jobs([recipe.job(training) for recipe in recipes], workers, show, launch)
     return [Result(r.label, r, r.folder(training), r.trainer.steps) for r in recipes]
 
 

@@ -12,6 +12,10 @@ from pathlib import Path
 
 from helpers.learning.credit import Credit
 
+# How long a process waits for the slowest, which may hold its dialogues with a user
+# behind an endpoint, or check the policy alone.
+PATIENCE_S = 24 * 3600
+
 
 @dataclass(frozen=True)
 class TrainerSettings:
@@ -25,8 +29,9 @@ class TrainerSettings:
     epsilon_low, epsilon_high: a ratio is clipped to 1 - low .. 1 + high. delta: no
         ratio counts for more, even with a negative advantage (dual clip). beta: weight
         of the KL to the start. entropy_coef: weight of the entropy bonus.
-    loss_type: TRL's name. "bnpo" is the mean over the policy's tokens of a micro-batch,
-        the token mean of the papers' code; a long reply weighs more than a short one.
+    loss_type: TRL's name. "bnpo" is here the mean over the policy's tokens of an
+        update, the token mean of the papers' code, whatever the number of processes and
+        micro-batches; a long reply weighs more than a short one.
     temperature: of the sampling, by which the logits are divided here too.
     save_every: steps between checkpoints, None = never; the last two are kept.
     device: "cpu" or "cuda". bf16: autocast. gradient_checkpointing: less memory.
@@ -106,6 +111,7 @@ class TrainerSettings:
             "gradient_checkpointing": self.gradient_checkpointing,
             "dataloader_pin_memory": self.device != "cpu",
             "ddp_find_unused_parameters": False,
+            "ddp_timeout": PATIENCE_S,
             "save_strategy": "no" if self.save_every is None else "steps",
             "save_steps": (self.save_every or 1) * self.minibatches,
             "save_total_limit": 2,

@@ -53,9 +53,9 @@ def teacher_quality(
         thinks: modes of the policy. policy: folder of weights, None = the start.
 
     Returns:
-        Frame, one row a turn and arm: think, arm, case, turn, impact; change (mean
-        one-turn change of emotion over the group, -10..10), premature (share of replies
-        that advise where the user holds it against them, "i do not want tips"), advice
+        Frame, one row a turn and arm: think, arm, place (number of the turn in the
+        test), case, turn, impact; change (mean one-turn change of emotion over the
+        group, -10..10), premature (share of replies that advise and do harm), advice
         (share of replies that advise), n (replies). Turns whose group ties have no
         critique and are left out of every arm.
     """
@@ -81,7 +81,7 @@ def _mode(think: bool, test: TeacherTest, policy: Path | None) -> pd.DataFrame:
     held = step.talk(ids, test.seed)
     groups = [
         group
-        for group in step.look_back(held, 2 * test.turns, rng)
+        for group in step.look_back(held, 3 * test.turns // 2, rng)
         if group.feedback.critique
     ][: test.turns]
     shift = {id(g): o for g, o in zip(groups, [*groups[1:], groups[0]], strict=True)}
@@ -110,7 +110,7 @@ def _arm(arm: str, groups: list[Group], notes, recipe: Recipe, step, test, rng):
     rows = []
     for i, group in enumerate(groups):
         replies = [c.text for c in said[i * test.group : (i + 1) * test.group]]
-        rows.append(_row(group, replies, step) | {"arm": arm})
+        rows.append({"arm": arm, "place": i, **_row(group, replies, step)})
     return pd.DataFrame(rows)
 
 

@@ -6,13 +6,14 @@ each time on another part of them. TRL keeps what it does well (clipped loss, en
 bonus, schedule, processes, checkpoints); the kit brings the dialogues, the advantages
 by turn, and the critic of PPO.
 
-This is the only module that touches TRL's private names. There are four, and each has a
+This is the only module that touches TRL's private names. There are six, and each has a
 contract test: `_generate_and_score_completions` is replaced, since TRL's own decodes
 every dialogue into one message, gives it one reward and runs a forward pass to learn
 what the rollout knows, the log-probabilities; `_get_per_token_logps_and_entropies` is
 replaced for the positions and the mask of packed rows; `_compute_loss` is extended;
-`_metrics` is where TRL collects what it logs. A method may override the kit's own hooks
-(`earned` to `recall`), as RAPO does in `helpers.learning.svhpo`.
+`_metrics` is where TRL collects what it logs; `_buffered_inputs` and `_step` tell which
+micro-batches an update has. A method may override the kit's own hooks (`earned` to
+`recall`), as RAPO does in `helpers.learning.svhpo`.
 
 Papers: RLVER, arXiv 2507.03112; MAPO, arXiv 2603.06194.
 """
@@ -36,23 +37,17 @@ from helpers.learning.batches import collate, token_logps, turn_table
 from helpers.learning.clock import Clock
 from helpers.learning.credit import Credit
 from helpers.learning.critic import Critic, CriticSettings, value_loss
+from helpers.learning.housekeeping import Housekeeping, last_checkpoint
 from helpers.learning.metrics import dialogue_metrics, facts
 from helpers.learning.rewards import Reward
 from helpers.learning.rows import Row, first_failure
 from helpers.learning.settings import TrainerSettings, check_sizes, plan
 
 Roll = Callable[[Sequence[str], int], list[Row]]
-COMPLETE = "complete"  # the last file of a checkpoint
 
 # Else TRL reports each trainer that is made. The environment variable of this name is
 # read when huggingface_hub is imported, which may have been long ago.
 constants.HF_HUB_DISABLE_TELEMETRY = True
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """The newest checkpoint that was written to its end, None if there is none."""
-    done = [path.parent for path in Path(folder).glob(f"checkpoint-*/{COMPLETE}")]
-    return max(done, key=lambda path: int(path.name.split("-")[1]), default=None)
 
 
 class DialogueTrainer(GRPOTrainer):
@@ -113,7 +108,7 @@ class DialogueTrainer(GRPOTrainer):
         for name, phase in (("backward", "backward"), ("clip_grad_norm_", "optimiser")):
             function = getattr(self.accelerator, name)
             setattr(self.accelerator, name, self.clock.timed(phase, function))
-        self.add_callback(_Housekeeping(self))
+        self.add_callback(Housekeeping(self))
         self.critic_settings, self.critic = critic, None
         if critic is not None:
             self.critic = Critic(self.model).to(self.accelerator.device).train()
@@ -164,7 +159,7 @@ class DialogueTrainer(GRPOTrainer):
         with self.clock("rollout"):
             rows = self.roll([x["prompt"] for x in inputs], seed.getrandbits(31))
         if len(rows) != len(inputs):
-            raise ValueError(f"{len(inputs)} dialogues asked for, {len(rows)} came")
+            raise ValueError(f"{len(inputs)} rows asked for, {len(rows)} came")
         rewards, valid = turn_table(self.earned(rows))
         batch = collate(rows, valid, self.processing_class.pad_token_id)
         if "segments" in batch and self.critic and not self.credit.skip_user:
@@ -252,14 +247,30 @@ class DialogueTrainer(GRPOTrainer):
     def _compute_loss(self, model, inputs: dict[str, Tensor]) -> Tensor:
         """The policy's loss as TRL has it, and the critic's. While the critic warms up
         the policy gets no gradient at all, so that the optimiser leaves it alone."""
-        self.minibatch, loss = inputs, 0.0
+        self.minibatch, loss, share = inputs, 0.0, self._share(inputs)
         if self.critic is not None:
-            loss = self._critic_loss(inputs)
+            loss = share * self._critic_loss(inputs)
         if self.critic is None or self.generation >= self.critic_settings.warmup_steps:
-            loss = loss + super()._compute_loss(model, inputs) + self.more_loss(inputs)
+            policy = super()._compute_loss(model, inputs)
+            loss = loss + share * policy + self.more_loss(inputs)
         if not torch.isfinite(loss):
             self._stop(loss, inputs)
         return loss
+
+    def _share(self, inputs: dict[str, Tensor]) -> float:
+        """Tokens of this micro-batch over the mean of all micro-batches of the update,
+        in all processes. TRL takes the mean of their token means; by this factor it
+        becomes the mean over the update's tokens, however they are split."""
+        parts = self.current_gradient_accumulation_steps
+        processes = self.accelerator.num_processes
+        if self.loss_type != "bnpo" or parts * processes == 1:
+            return 1.0
+        first = self._step % self.args.steps_per_generation
+        first -= first % parts
+        window = self._buffered_inputs[first : first + parts]
+        tokens = torch.stack([x["tool_mask"].sum() for x in window]).sum()
+        every = int(self.accelerator.reduce(tokens, "sum"))
+        return int(inputs["tool_mask"].sum()) * parts * processes / max(1, every)
 
     def _critic_loss(self, inputs) -> Tensor:
         loss, clipped = value_loss(
@@ -294,7 +305,7 @@ class DialogueTrainer(GRPOTrainer):
         return {}
 
     def more_numbers(self) -> dict[str, float]:
-        """More for the log of a generation batch, the same on every process."""
+        """More for the log of a step, the same on every process."""
         return {}
 
     def more_loss(self, inputs: dict[str, Tensor]) -> Tensor | float:
@@ -326,38 +337,6 @@ class DialogueTrainer(GRPOTrainer):
 
     def create_model_card(self, *_, **__) -> None:
         """None: a checkpoint is a product of a run, described by the run's stamp."""
-
-
-class _Housekeeping(TrainerCallback):
-    """What the critic needs at each update and each checkpoint, and the clock."""
-
-    def __init__(self, trainer: DialogueTrainer):
-        self.trainer = trainer
-
-    def on_train_begin(self, *_, **__):
-        self.trainer.clock.lap()
-
-    def on_pre_optimizer_step(self, *_, **__):
-        trainer = self.trainer
-        trainer.clock.push("optimiser")
-        if trainer.critic is not None:
-            limit = trainer.critic_settings.max_grad_norm
-            norm = torch.nn.utils.clip_grad_norm_(trainer.critic.trained(), limit)
-            trainer._log({"critic/grad_norm": norm})
-
-    def on_optimizer_step(self, *_, **__):
-        self.trainer.clock.pop()
-        if self.trainer.critic is not None:
-            self.trainer.critic.zero_grad()  # transformers clears the policy's alone
-
-    def on_save(self, args, state, *_, **__):
-        trainer = self.trainer
-        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-        trainer.accelerator.wait_for_everyone()
-        if trainer.accelerator.is_main_process:
-            trainer.keep(folder)
-            (folder / COMPLETE).touch()
-        trainer.clock.lap()  # writing is no part of a step
 
 
 def _config(settings: TrainerSettings, output: Path, processes: int) -> GRPOConfig:

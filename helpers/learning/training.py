@@ -5,7 +5,8 @@
 The folder gets `curve.json` (the trainer's log, one entry a step), `checks/` (dialogues
 with fixed cards and seeds, at the start, on the way and at the end), `policy/` (the
 weights) and at last `done.json`. A run that was killed goes on from its last
-checkpoint; its curve is the one of an undisturbed run.
+checkpoint; its curve is the one of an undisturbed run. Under `accelerate launch` all
+processes work on the run together (see `processes`).
 """
 
 import json
@@ -13,7 +14,8 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -26,7 +28,7 @@ from helpers.agents.reward_rules import ScriptedRewardModel, english_critique
 from helpers.agents.templates import render
 from helpers.data.scenarios import Scenario, load_cards
 from helpers.files import write_atomically
-from helpers.learning import feedback, tiny
+from helpers.learning import feedback, processes, tiny
 from helpers.learning.chat import ChatFormat
 from helpers.learning.decoder import PrefixDecoder
 from helpers.learning.engines import Engine, HfEngine
@@ -65,11 +67,14 @@ def start_policy(recipe: Recipe) -> tuple[torch.nn.Module, ChatFormat]:
     """The policy before training, on the recipe's device; new adapters and heads are
     drawn from the recipe's seed."""
     torch.manual_seed(recipe.trainer.seed)
+    device = processes.device(recipe.trainer.device)
     if recipe.policy == "tiny":
         model, chat = tiny.load()
-        return model.to(recipe.trainer.device), chat
+        return model.to(device), chat
     lora = LoraSettings(recipe.lora, 2 * recipe.lora) if recipe.lora else None
-    made = load_policy(recipe.policy, lora=lora, device=recipe.trainer.device)
+    # A frozen body is only read: half the memory. Adapters stay in float32.
+    frozen = torch.bfloat16 if lora and recipe.trainer.bf16 else torch.float32
+    made = load_policy(recipe.policy, lora=lora, device=device, dtype=frozen)
     return made.model, made.chat
 
 
@@ -86,7 +91,8 @@ def meet(recipe: Recipe, rules: str, user: str, folder: Path) -> World:
     """The world of a run. Users by rule read the tiny policy by the closed grammar that
     it speaks, and a model that speaks English by its cues."""
     reader = read_clauses if recipe.policy == "tiny" else read_free_text
-    return make_world(rules, user, recipe.user_model, folder / "client", reader)
+    client = folder / processes.own("client")
+    return make_world(rules, user, recipe.user_model, client, reader)
 
 
 def make_engine(recipe: Recipe, model, chat: ChatFormat) -> Engine:
@@ -125,11 +131,13 @@ def try_replies(
     chat: ChatFormat,
     contexts: Sequence[Sequence[int]],
     seed: int,
+    process: int = 0,
+    engine: Engine | None = None,
 ) -> list[Candidate]:
     """One reply to each context, sampled from the weights as they are now."""
     with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        engine = make_engine(recipe, model, chat)
+        torch.manual_seed(seed + process)
+        engine = engine or make_engine(recipe, model, chat)
         samples = engine.generate(range(len(contexts)), contexts, recipe.reply_limit)
     made = []
     for sample in samples:
@@ -140,10 +148,12 @@ def try_replies(
 
 
 def look_back(
-    recipe: Recipe, model, chat: ChatFormat, world: World, cards, folder: Path
-) -> HindsightStep:
+    recipe: Recipe, model, chat: ChatFormat, world: World, cards, folder: Path,
+    live: Callable[[], tuple[int, Engine | None]] = lambda: (0, None),
+) -> HindsightStep:  # fmt: skip
     """RAPO's step of a recipe. By rule the critique is in the words of the tiny
-    policy's lessons; for a model that speaks English it is English, in a sentence."""
+    policy's lessons; for a model that speaks English it is English, in a sentence.
+    live: process and engine, asked for before each sampling (see `talk`)."""
     settings, tiny_words = recipe.hindsight, recipe.policy == "tiny"
     reader = read_clauses if tiny_words else read_free_text
     write = critique_text if tiny_words else english_critique
@@ -152,10 +162,11 @@ def look_back(
     )
 
     def talk_again(ids: Sequence[str], seed: int) -> list[Row]:
-        return talk(recipe, model, chat, world, [cards[i] for i in ids], seed)
+        people = [cards[i] for i in ids]
+        return talk(recipe, model, chat, world, people, seed, *live())
 
     def sample(contexts, seed: int) -> list[Candidate]:
-        return try_replies(recipe, model, chat, contexts, seed)
+        return try_replies(recipe, model, chat, contexts, seed, *live())
 
     return HindsightStep(
         settings, recipe.trainer.group_size, recipe.trainer.dialogues, talk_again,
@@ -209,38 +220,37 @@ class Run:
             self.trainer = DialogueTrainer(*parts)
         else:
             self.trainer = HindsightTrainer(*parts, hindsight=recipe.hindsight)
+        processes.refuse_spread(self.trainer, recipe.engine in MODES)
         self.vllm = None
         if recipe.engine in MODES:
             self.vllm = SyncedVllm(recipe.engine, self.trainer, self.chat.end_id)
 
-    def engine(self) -> Engine | None:
-        """vLLM with the weights as they are now, None without vLLM."""
-        if self.vllm is None:
-            return None
-        self.vllm.sync()
-        return self.vllm.engine
-
-    def roll(self, ids: Sequence[str], seed: int) -> list[Row]:
-        return talk(
-            self.recipe, self.model, self.chat, self.world,
-            [self.cards[i] for i in ids], seed,
-            self.trainer.accelerator.process_index, self.engine(),
-        )  # fmt: skip
-
     def _roll(self):
         """What the trainer calls for its rows."""
-        if self.recipe.hindsight is None:
-            return self.roll
         fixed = self.recipe, self.model, self.chat, self.world
-        return look_back(*fixed, self.cards, self.folder)
+        if self.recipe.hindsight is not None:
+            return look_back(*fixed, self.cards, self.folder, self._live)
+        return lambda ids, seed: talk(
+            *fixed, [self.cards[i] for i in ids], seed, *self._live()
+        )
+
+    def _live(self) -> tuple[int, Engine | None]:
+        """Number of the process, and vLLM with the weights as they are now (None
+        without vLLM)."""
+        if self.vllm is not None:
+            self.vllm.sync()
+        engine = self.vllm and self.vllm.engine
+        return self.trainer.accelerator.process_index, engine
 
     def check(self, step: int, last: bool = False) -> None:
         """A point of the learning curve, or the last check with every user."""
         checks = self.recipe.checks
         users = checks.users if last else checks.users[:1]
         cards = self.checked[: checks.final_cards if last else checks.curve_cards]
-        check(self.recipe, self.model, self.chat, cards, self.folder, step, users,
-              self.engine())  # fmt: skip
+        engine = self._live()[1]  # in every process: they carry weights over together
+        if processes.rank() == 0:
+            check(self.recipe, self.model, self.chat, cards, self.folder, step, users,
+                  engine)  # fmt: skip
 
     @property
     def seconds(self) -> float:
@@ -252,7 +262,8 @@ class Run:
             "step": step, "steps": self.recipe.trainer.steps, "note": note,
             "seconds": self.seconds,
         }  # fmt: skip
-        write_atomically(self.folder / PROGRESS, json.dumps(told))
+        if processes.rank() == 0:
+            write_atomically(self.folder / PROGRESS, json.dumps(told))
 
     def execute(self) -> None:
         """Train, check, keep; a finished run is left alone."""
@@ -261,9 +272,10 @@ class Run:
         self.check(0)
         curve = self.trainer.fit()
         self.check(self.recipe.trainer.steps, last=True)
-        self.model.save_pretrained(self.folder / "policy", safe_serialization=True)
-        write_atomically(self.folder / CURVE, json.dumps(curve))
-        write_atomically(self.folder / DONE, json.dumps({"seconds": self.seconds}))
+        processes.save_policy(self.trainer, self.folder / "policy")
+        if processes.rank() == 0:
+            write_atomically(self.folder / CURVE, json.dumps(curve))
+            write_atomically(self.folder / DONE, json.dumps({"seconds": self.seconds}))
 
 
 def check_path(folder: Path, step: int, user: str) -> Path:
@@ -302,15 +314,18 @@ class _Watch(TrainerCallback):
 def main() -> None:
     """Work through the folders given, leaving out what others hold or have done."""
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    processes.prepare()
     for folder in map(Path, sys.argv[1:]):
-        with claim(folder) as mine:
+        with claim(folder) if processes.rank() == 0 else nullcontext(True) as mine:
             if mine and not (folder / DONE).is_file():
                 _logged(folder)
+            elif not mine and processes.world() > 1:  # the others would wait
+                raise SystemExit(f"{folder.name}: another process works on this run")
 
 
 def _logged(folder: Path) -> None:
     """One run with what it prints in its folder; a failure is kept there and raised."""
-    with open(folder / LOG, "ab", buffering=0) as log:
+    with open(folder / processes.own(LOG), "ab", buffering=0) as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
         try:

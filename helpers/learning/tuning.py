@@ -43,7 +43,7 @@ class Family:
     judged_by: str = "sage"
 
 
-RATES, ENTROPIES = (1.5e-4, 3e-4, 6e-4, 1.2e-3), (0.001,)
+RATES, ENTROPIES = (7.5e-5, 1.5e-4, 3e-4, 6e-4, 1.2e-3), (0.001,)
 FAMILIES = {
     "rlver": Family(("GRPO", "PPO"), (False, True), RATES, ENTROPIES, Scale(steps=16)),
     "mapo": Family(
@@ -52,7 +52,7 @@ FAMILIES = {
         (("rules", "empa"), ("reward", "distance"), ("epsilon_high", 0.28)), "empa",
     ),
     "rapo": Family(
-        ("GRPO", *LADDER), (False,), RATES, ENTROPIES, Scale(steps=8, minibatches=2),
+        ("GRPO", *LADDER), (False,), RATES, ENTROPIES, Scale(8, 24, minibatches=2),
         "distance", (("rules", "empa"), ("epsilon_high", 0.28)), "empa",
     ),
 }  # fmt: skip

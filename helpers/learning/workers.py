@@ -4,6 +4,8 @@ A run lives in a folder of its own, named by the hash of its recipe. A finished 
 never repeated; one that was killed goes on from its last checkpoint. Each worker takes
 the next run that nobody holds, by a lock that the system frees when its holder dies.
 One thread a process and as many processes as cores: tiny models get slower with more.
+A run on several GPUs is one worker of several processes, started by a launcher
+(`helpers.learning.processes`), and such runs come one after another.
 """
 
 import fcntl
@@ -19,12 +21,14 @@ from pathlib import Path
 
 from helpers.duration import clock
 from helpers.files import write_atomically
+from helpers.learning import processes
 from helpers.paths import ROOT
 
 RECIPE, PROGRESS, DONE = "recipe.json", "progress.json", "done.json"
 LOG, FAILED = "worker.log", "failed.txt"
 BAR = 24
 PATIENCE = 5.0  # seconds between looks at runs that another call works on
+END_S = 40.0  # for a worker to end when it is told to; a launcher takes up to 30
 
 
 class WorkerFailed(RuntimeError):
@@ -44,13 +48,17 @@ class Job:
         return (self.folder / DONE).is_file()
 
 
-def run_jobs(jobs: Sequence[Job], workers: int | None = None, show=None) -> int:
+def run_jobs(
+    jobs: Sequence[Job], workers: int | None = None, show=None, launch: str = ""
+) -> int:
     """Bring every job to its end; how many were not there yet.
 
     Args:
         workers: processes at once; None = one a core.
         show: called with the text of the live lines; None shows them in a notebook or
             prints one line when a run ends.
+        launch: how to start a run of several processes (`processes.launcher`); then
+            one run at a time.
 
     Raises:
         WorkerFailed: a run failed. The others are stopped; all go on where they were
@@ -68,7 +76,9 @@ def run_jobs(jobs: Sequence[Job], workers: int | None = None, show=None) -> int:
         write_atomically(job.folder / RECIPE, text)
     board = _Board(missing, show)
     while waiting := [job for job in missing if not job.done]:
-        codes = _work(waiting, workers or os.cpu_count() or 1, board)
+        if launch:
+            waiting, workers = waiting[:1], 1
+        codes = _work(waiting, workers or os.cpu_count() or 1, board, launch)
         if any(codes) or any((job.folder / FAILED).is_file() for job in waiting):
             raise WorkerFailed(_last_words(waiting, codes))
         if any(not job.done for job in waiting):
@@ -77,33 +87,43 @@ def run_jobs(jobs: Sequence[Job], workers: int | None = None, show=None) -> int:
     return len(missing)
 
 
-def _work(jobs: Sequence[Job], most: int, board: "_Board") -> list[int]:
+def _work(
+    jobs: Sequence[Job], most: int, board: "_Board", launch: str = ""
+) -> list[int]:
     """Start workers on these jobs and wait for them; their exit codes. The first that
     fails stops the others."""
-    processes = [_start(jobs) for _ in range(min(len(jobs), most))]
+    started = [_start(jobs, launch) for _ in range(min(len(jobs), most))]
     try:
-        while any(process.poll() is None for process in processes):
+        while any(process.poll() is None for process in started):
             time.sleep(0.3)
             board.update()
-            if any(process.poll() not in (None, 0) for process in processes):
+            if any(process.poll() not in (None, 0) for process in started):
                 break
     finally:
-        for process in processes:
+        for process in started:
             process.terminate()
-        for process in processes:
-            process.wait()
-    return [process.returncode for process in processes]
+        for process in started:
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+    return [process.returncode for process in started]
 
 
-def _start(jobs: Sequence[Job]) -> subprocess.Popen:
+def _start(jobs: Sequence[Job], launch: str) -> subprocess.Popen:
     environment = {
         **os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1",
         "TRL_EXPERIMENTAL_SILENCE": "1", "TOKENIZERS_PARALLELISM": "false",
     }  # fmt: skip
+    if launch:
+        device = jobs[0].recipe["trainer"]["device"]
+        environment |= processes.environment(launch, device)
+    command = [*processes.launcher(launch), "-m", "helpers.learning.training"]
     folders = [str(job.folder) for job in jobs]
     with open(_common_log(jobs), "ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "helpers.learning.training", *folders],
+            [*command, *folders],
             cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
         )  # fmt: skip
 

@@ -63,14 +63,14 @@ def learning_curves(points: pd.DataFrame, source: str):
     for label, part in points.groupby("label", sort=False):
         colour, mark = LOOKS.get(label, (look.BLACK, "o"))
         steps = part.groupby("step")
-        x, y = steps["calls"].mean() / 1000, steps["distance"].mean()
+        x, y = steps["calls"].mean(), steps["distance"].mean()
         ends = steps["distance"].agg(["min", "max"])
         ax.fill_between(x, ends["min"], ends["max"], color=colour, alpha=0.13, lw=0)
         ax.plot(x, y, f"{mark}-", color=colour, ms=4, lw=1.1)
         style = {"color": colour, "marker": mark, "ms": 4, "lw": 1.1}
         marks.append(Line2D([], [], label=label, **style))
     ax.axhline(0, color=look.BLACK, lw=0.7)
-    ax.set(xlabel="user calls in training (thousand)", ylabel=DISTANCE)
+    ax.set(xlabel="user calls in training", ylabel=DISTANCE)
     ax.set_title(f"{source}; line: mean of seeds, band: lowest to highest")
     figure.legend(handles=marks, loc="outside lower center", ncols=3)
     return figure, points
@@ -129,7 +129,7 @@ def teacher(table: pd.DataFrame, source: str):
         look.bars_with_intervals(ax, rows, "change of the emotion, one turn", look.SKY)
         ax.axvline(0, color=look.BLACK, lw=0.7)
         ax.set_title("thinking" if think else "not thinking")
-    figure.suptitle(f"{source}; whiskers: interval over turns", fontsize=8)
+    figure.suptitle(f"{source}; whiskers: interval over people", fontsize=8)
     return figure, table
 
 

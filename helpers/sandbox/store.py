@@ -2,7 +2,9 @@
 
 Promises (tests/test_sandbox_store.py): an append is written, flushed and synced before
 it counts; a torn last line is cut off and reported, never read; a key is stored once;
-one process writes at a time; a store belongs to one set of settings.
+one process writes at a time; a store belongs to one set of settings. No function here
+holds more than one record, and the cost of a dialogue does not grow with the store
+(`python -m helpers.sandbox.bench_store` measures it): memory holds only the index.
 
 Beside `NAME.jsonl` lies `NAME.settings.json`, written before the first dialogue, which
 names the settings in full, so that a refusal can say what differs.
@@ -11,17 +13,16 @@ names the settings in full, so that a refusal can say what differs.
 import fcntl
 import hashlib
 import json
-import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from helpers.files import write_atomically
 from helpers.sandbox.dialogue import Dialogue, RecordError
-
-log = logging.getLogger(__name__)
+from helpers.sandbox.index import Entry, Index, Last, check_entry
 
 
 class SettingsChanged(RuntimeError):
@@ -66,44 +67,56 @@ def read_dialogues(path: Path | str) -> Iterator[Dialogue]:
             twice; the message names file and line.
     """
     path = Path(path)
-    last: dict[tuple[str, int], tuple[int, int]] = {}
-    for number, _, dialogue in _lines(path):
-        case = dialogue.scenario_id, dialogue.repeat
-        if case not in last or last[case][0] < dialogue.attempt:
-            last[case] = dialogue.attempt, number
-    keep = {number for _, number in last.values()}
-    for number, _, dialogue in _lines(path):
-        if number in keep:
-            yield dialogue
-
-
-def _lines(path: Path) -> Iterator[tuple[int, int, Dialogue]]:
-    """(line number, byte after the line, dialogue); stops before a torn last line."""
-    seen = {}
-    end = 0
+    index = Index.read(path)
     with open(path, "rb") as f:
         for number, raw in enumerate(f, start=1):
-            whole = raw.endswith(b"\n")
-            end += len(raw)
+            if number > index.lines:  # torn, or written since
+                return
             try:
                 dialogue = Dialogue.from_json(raw.decode("utf-8"))
             except (RecordError, UnicodeDecodeError) as error:
-                if not whole:
-                    log.warning(
-                        "%s: line %d is torn (%d bytes) and is ignored",
-                        path.name,
-                        number,
-                        len(raw),
-                    )
-                    return
                 raise RecordError(f"{path.name}, line {number}: {error}") from error
-            if dialogue.key in seen:
-                raise RecordError(
-                    f"{path.name}, line {number}: dialogue {dialogue.key} is already "
-                    f"on line {seen[dialogue.key]}"
-                )
-            seen[dialogue.key] = number
-            yield number, end, dialogue
+            last = index.last(dialogue.scenario_id, dialogue.repeat)
+            if dialogue.attempt == last.attempt:
+                yield dialogue
+
+
+def tally(dialogues: Iterable[Dialogue]) -> dict[str, Any]:
+    """Counts over a stream: dialogues, turns, endings by name, and the mean of the
+    final emotion over those that have one (None if none has: a failure is no score)."""
+    endings, turns, emotion, scored = Counter(), 0, 0.0, 0
+    for dialogue in dialogues:
+        endings[dialogue.ending] += 1
+        turns += len(dialogue.turns)
+        if dialogue.final_emotion is not None:
+            emotion += dialogue.final_emotion
+            scored += 1
+    return {
+        "dialogues": endings.total(),
+        "turns": turns,
+        "endings": dict(endings),
+        "final_emotion": emotion / scored if scored else None,
+    }
+
+
+def claim(file, name: str) -> None:
+    """Lock an open file of a store until it is closed.
+
+    Raises:
+        StoreBusy: another process holds it.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise StoreBusy(
+            f"{name} is being written by another process: wait for it, or use another "
+            "output folder"
+        ) from error
+
+
+def settings_path(path: Path) -> Path:
+    """Where the settings of a store lie."""
+    return Path(path).with_suffix(".settings.json")
 
 
 class DialogueStore:
@@ -123,30 +136,20 @@ class DialogueStore:
         self.path = Path(path)
         self.settings_hash = settings_hash(settings)
         self.torn_bytes = 0
-        self._cases: dict[tuple[str, int], tuple[int, bool]] = {}
-        self._cards: dict[str, str] = {}
+        self._index = Index()
         self._lock = Lock()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = open(self.path, "ab", buffering=0)
         try:
-            self._claim()
+            claim(self._file, self.path.name)
             self._check_settings(settings)
             self._recover()
         except BaseException:
             self._file.close()
             raise
 
-    def _claim(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StoreBusy(
-                f"{self.path.name} is being written by another process: "
-                "wait for it, or use another output folder"
-            ) from error
-
     def _check_settings(self, settings: Mapping[str, Any]) -> None:
-        sidecar = self.path.with_suffix(".settings.json")
+        sidecar = settings_path(self.path)
         plain = json.loads(json.dumps(settings, allow_nan=False))
         if sidecar.exists():
             old = json.loads(sidecar.read_text(encoding="utf-8"))
@@ -166,48 +169,52 @@ class DialogueStore:
 
     def _recover(self) -> None:
         """Learn the keys; cut a torn last line so that the next append is whole."""
-        whole = 0
-        for number, end, dialogue in _lines(self.path):
-            if dialogue.settings_hash != self.settings_hash:
+        for number, _, _, entry in self._index.scan(self.path):
+            if entry.settings_hash != self.settings_hash:
                 raise SettingsChanged(
                     f"{self.path.name}, line {number}: settings hash "
-                    f"{dialogue.settings_hash}, not {self.settings_hash}"
+                    f"{entry.settings_hash}, not {self.settings_hash}"
                 )
-            self._note(dialogue)
-            whole = end
-        size = self.path.stat().st_size
+        size, whole = self.path.stat().st_size, self._index.end
         self.torn_bytes = size - whole
         if self.torn_bytes:
             os.truncate(self.path, whole)
-        elif size:
-            with open(self.path, "rb") as f:
-                f.seek(-1, os.SEEK_END)
-                if f.read(1) != b"\n":  # only the line end was lost
-                    self._write(b"\n")
+        elif size and self.line(size - 1) != b"\n":  # only the line end was lost
+            self._write(b"\n")
 
-    def _note(self, dialogue: Dialogue) -> None:
-        case = dialogue.scenario_id, dialogue.repeat
-        failed = dialogue.failure is not None
-        if case not in self._cases or self._cases[case][0] < dialogue.attempt:
-            self._cases[case] = dialogue.attempt, failed
-        if dialogue.card is not None:
-            self._cards[dialogue.scenario_id] = dialogue.card
-
-    def _write(self, data: bytes) -> None:
-        """All of it, on disk; a write that fails part way is taken back."""
+    def _write(self, data: bytes, sync: bool = True) -> int:
+        """All of it, on disk; a write that fails part way is taken back. Where it
+        begins."""
         before = self.path.stat().st_size
         try:
             left = memoryview(data)
             while left:
                 left = left[self._file.write(left) :]
-            os.fsync(self._file.fileno())
+            if sync:
+                self.sync()
         except OSError:
             os.truncate(self.path, before)
             raise
+        return before
+
+    def sync(self) -> None:
+        """Wait until all lines are on the disk."""
+        os.fsync(self._file.fileno())
+
+    def line(self, offset: int) -> bytes:
+        """The rest of the line from byte `offset` on, with its end."""
+        with open(self.path, "rb") as f:
+            f.seek(offset)
+            return f.readline()
+
+    def last(self, scenario_id: str, repeat: int) -> Last | None:
+        """The last attempt at a case and where it stands, None if it was never run."""
+        return self._index.last(scenario_id, repeat)
 
     def attempt(self, scenario_id: str, repeat: int) -> tuple[int, bool] | None:
         """(last attempt, whether it failed) of a case, None if it was never run."""
-        return self._cases.get((scenario_id, repeat))
+        last = self.last(scenario_id, repeat)
+        return last and last[:2]
 
     def check_card(self, scenario_id: str, card: str) -> None:
         """The card of a scenario must be the one that its stored dialogues had.
@@ -215,7 +222,7 @@ class DialogueStore:
         Raises:
             SettingsChanged: it is another one.
         """
-        if self._cards.get(scenario_id, card) != card:
+        if self._index.card(scenario_id) not in (None, card):
             raise SettingsChanged(
                 f"{self.path.name}: the card {scenario_id} has changed since its "
                 "dialogues were stored: use another output folder, or the old card"
@@ -227,22 +234,31 @@ class DialogueStore:
         Raises:
             DuplicateDialogue: its key is there already, or its case is done.
             SettingsChanged: it carries another settings hash.
+            RecordError: its repeat or attempt is out of range.
         """
-        if dialogue.settings_hash != self.settings_hash:
+        self.append_line(dialogue.to_json().encode() + b"\n", Entry.of(dialogue))
+
+    def append_line(self, raw: bytes, entry: Entry, sync: bool = True) -> None:
+        """Store a line as another store has it; the same errors as `append`.
+
+        Args:
+            raw: with its end. sync: False to call `sync` after many of them.
+        """
+        check_entry(entry)
+        if entry.settings_hash != self.settings_hash:
             raise SettingsChanged(
-                f"dialogue {dialogue.key} has settings hash {dialogue.settings_hash}, "
+                f"dialogue {entry.key} has settings hash {entry.settings_hash}, "
                 f"the store {self.settings_hash}"
             )
         with self._lock:
-            last = self.attempt(dialogue.scenario_id, dialogue.repeat)
-            if last is not None and (not last[1] or dialogue.attempt <= last[0]):
-                raise DuplicateDialogue(f"dialogue {dialogue.key} is already stored")
-            self._write((dialogue.to_json() + "\n").encode())
-            self._note(dialogue)
+            last = self.last(entry.scenario_id, entry.repeat)
+            if last is not None and (not last.failed or entry.attempt <= last.attempt):
+                raise DuplicateDialogue(f"dialogue {entry.key} is already stored")
+            self._index.note(entry, self._write(raw, sync))
 
     def __len__(self) -> int:
         """Number of cases (scenario, repeat), failed ones included."""
-        return len(self._cases)
+        return len(self._index)
 
     def close(self) -> None:
         self._file.close()
