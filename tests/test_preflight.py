@@ -3,6 +3,8 @@
 import io
 import sys
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import fake_vllm
 import pytest
@@ -255,6 +257,7 @@ def _scope(number):
         "released": ["distance", "absolute_distance", "increments", "potential",
                      "final_distance"],
         "read_clauses": None, "read_free_text": None,
+        "run": SimpleNamespace(run_dir=Path("x")),
     }  # fmt: skip
     return scope | values_of(number)[number] | {"PROFILE": "gpu"}
 
