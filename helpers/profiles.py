@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 import pandas as pd
 
+from helpers.race_settings import RACE
 from helpers.training_settings import MAPO, RAPO
 from helpers.training_settings import setting as _setting
 
@@ -294,12 +295,13 @@ SETTINGS = {
     },
     "05": MAPO,
     "06": RAPO,
+    "07": RACE,
 }  # fmt: skip
 
 # The artifacts of these come from the same source at every profile: rules or released
 # numbers. What a model adds at gpu and paper names its own source.
 ALWAYS = {"00": "scripted", "02": "scripted", "03": "records", "05": "scripted",
-          "06": "scripted"}  # fmt: skip
+          "06": "scripted", "07": "scripted"}  # fmt: skip
 
 
 def settings(notebook: str, profile: str):
