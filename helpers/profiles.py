@@ -26,6 +26,8 @@ class Profile:
         cell_timeout_s: seconds that one notebook cell may take.
         minutes: planned minutes for all notebooks together on two cores; None while
             nobody has measured it.
+        launch: how training runs on GPUs are started, unless KIT_LAUNCH says otherwise
+            (`helpers.learning.processes`); empty: one process.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Profile:
     backend: str
     cell_timeout_s: int
     minutes: float | None
+    launch: str = ""
 
 
 PROFILES = {
@@ -40,8 +43,15 @@ PROFILES = {
     for profile in (
         Profile("smoke", "every cell and check, on the least data", "scripted", 300, 5),
         Profile("laptop", "real curves on two cores, no key", "scripted", 3600, 45),
-        Profile("gpu", "one GPU, models behind an endpoint", "llm", 6 * 3600, None),
-        Profile("paper", "the papers' models and sizes", "llm", 72 * 3600, None),
+        Profile("gpu", "one GPU, models behind an endpoint", "llm", 48 * 3600, None),
+        Profile(
+            "paper",
+            "the papers' models and sizes",
+            "llm",
+            72 * 3600,
+            None,
+            "configs/accelerate/ddp_one_node.yaml",
+        ),
     )
 }
 
@@ -188,7 +198,9 @@ class Rlver:
     policy: str = _setting(
         "Qwen2.5-7B-Instruct", "RLVER App. B.3", "offline: a tiny policy from scratch"
     )
-    lora: int = _setting("none", "RLVER trains all weights", "rank; one GPU's memory")
+    lora: int = _setting(
+        "none", "RLVER trains all weights", "rank; memory: PPO holds two models a GPU"
+    )
     user_model: str = _setting(
         "DeepSeek-V3", "RLVER App. B.3", "empty: the scripted users"
     )
@@ -277,7 +289,7 @@ SETTINGS = {
         "laptop": _RLVER,
         "gpu": _RLVER_GPU,
         "paper": replace(
-            _RLVER_GPU, steps=350, reply_limit=2048, check_every=50, lora=0,
+            _RLVER_GPU, steps=350, reply_limit=2048, check_every=50, lora=64,
             policy="Qwen/Qwen2.5-7B-Instruct", rate=1e-6,
         ),
     },

@@ -2,9 +2,10 @@
 
     python -m helpers.reproduce [--profile P] [--only 03,05] [--from 04] [--out DIR]
 
-Everything given is checked before a kernel starts. Each notebook has a kernel of its
-own; they run one after another and the first failure ends the run. Exit codes: 0 done,
-1 a notebook failed or an artifact is missing, 2 wrong use, 130 interrupted.
+Everything given is checked before a kernel starts; at gpu and paper also machine,
+endpoint and cost (`helpers.preflight`). Each notebook has a kernel of its own; they run
+one after another and the first failure ends the run. Exit codes: 0 done, 1 a notebook
+failed or an artifact is missing, 2 wrong use, 130 interrupted.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from helpers import profiles
+from helpers import paid, profiles
 from helpers.execution import execute
 from helpers.parameters import Notebook, assign, find_notebooks, inspect
 from helpers.paths import FIGURES, NOTEBOOKS, ROOT, RUNS
@@ -32,6 +33,7 @@ from helpers.progress import (
 from helpers.reporting.artifacts import load_artifacts
 from helpers.reporting.index import report, write_index
 from helpers.reporting.stamp import write_stamp
+from helpers.serving import ServerFailed
 
 PLANNED = (
     "00_start_here",
@@ -65,7 +67,38 @@ def main(
         built = {path.stem for path in find_notebooks(notebooks_dir)}
         print_list(notebooks, estimates, [n for n in PLANNED if n not in built])
         return 0
+    paid.name_served(arguments.serve, values)
+    code = paid.check(arguments, values, runs_dir)
+    if code is not None:
+        return code
+    try:
+        with paid.at_hand(arguments, runs_dir):
+            seconds, failure, output = _run(
+                notebooks, values, arguments, profile, (out_dir, runs_dir), estimates
+            )
+    except ServerFailed as problem:
+        end_line(str(problem))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    _stamp(out_dir, profile, {n: values[n] for n in seconds}, seconds, failure)
+    rows = report(out_dir, list(seconds), notebooks_dir, artifacts)
+    print_artifacts(rows, write_index(out_dir, rows))
+    if failure is not None:
+        notebook = next(n for n in notebooks if n.number == list(seconds)[-1])
+        print_failure(failure, notebook, output, argv)
+        return 1
+    lacking = rows["notebook"].isin(list(seconds)) & (rows["status"] == "missing")
+    return int(lacking.any())
 
+
+def _run(notebooks, values, arguments, profile, folders, estimates):
+    """The notebooks one after another, until the first failure.
+
+    Returns:
+        seconds by number, the failure or None, and the last executed copy.
+    """
+    out_dir, runs_dir = folders
     seconds, failure = {}, None
     for position, notebook in enumerate(notebooks, 1):
         label = f"[{position}/{len(notebooks)}] {notebook.name}"
@@ -85,7 +118,7 @@ def main(
             )
         except KeyboardInterrupt:
             end_line(f"{label}: interrupted; kept {shown(output)}")
-            return 130
+            raise
         seconds[notebook.number] = time.monotonic() - started
         if failure is not None:
             end_line(f"{label}: failed after {clock(seconds[notebook.number])}")
@@ -95,14 +128,7 @@ def main(
         left = f"; left {estimates.text(rest)}" if rest else ""
         end_line(f"{label}: done in {clock(seconds[notebook.number])}{left}")
 
-    _stamp(out_dir, profile, {n: values[n] for n in seconds}, seconds, failure)
-    rows = report(out_dir, list(seconds), notebooks_dir, artifacts)
-    print_artifacts(rows, write_index(out_dir, rows))
-    if failure is not None:
-        print_failure(failure, notebook, output, argv)
-        return 1
-    lacking = rows["notebook"].isin(list(seconds)) & (rows["status"] == "missing")
-    return int(lacking.any())
+    return seconds, failure, output
 
 
 def _stamp(out_dir: Path, profile, values: dict, seconds: dict, failure) -> None:
@@ -145,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--params-file", type=Path, metavar="FILE.yaml", help="parameters by name")
     add("--timeout", type=float, metavar="SECONDS", help="limit for one cell")
+    paid.options(parser)
     return parser
 
 

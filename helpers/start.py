@@ -1,5 +1,6 @@
 """The one Setup call of a notebook: check, seed, stamp, and hand over what it needs."""
 
+import os
 import random
 import sys
 from dataclasses import dataclass
@@ -74,6 +75,8 @@ def start(notebook: str, notebooks_dir: Path = NOTEBOOKS, **parameters) -> Run:
     # Runs are named by their settings, so all folders of figures share them.
     beside = out_dir.parent == FIGURES
     run_dir = RUNS / profile.name if beside else out_dir / "runs"
+    if profile.launch:
+        os.environ.setdefault("KIT_LAUNCH", profile.launch)
     seed = parameters["SEED"]
     _seed(seed)
     _quiet_backend()

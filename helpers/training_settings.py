@@ -54,7 +54,9 @@ class Mapo:
     policy: str = setting(
         "7B to 32B", "abstract v1", "offline: a tiny policy from scratch"
     )
-    lora: int = setting("none", "scripts train all weights", "rank; one GPU's memory")
+    lora: int = setting(
+        "none", "scripts train all weights", "rank; memory: PPO holds two models a GPU"
+    )
     device: str = setting("8 or 32 GPUs", "released scripts", "cpu or cuda")
     rate: float = setting(
         "1e-6", "released scripts", "0: as tuned for the tiny policy (data/tuning)"
@@ -93,7 +95,7 @@ MAPO = {
     "laptop": _LAPTOP,
     "gpu": _GPU,
     "paper": replace(
-        _GPU, reply_limit=2048, lora=0, policy="Qwen/Qwen2.5-7B-Instruct", rate=1e-6,
+        _GPU, reply_limit=2048, lora=64, policy="Qwen/Qwen2.5-7B-Instruct", rate=1e-6,
     ),
 }  # fmt: skip
 

@@ -116,7 +116,38 @@ def test_the_path_of_a_large_model(tmp_path):
     recipes = bench.cases(scale)
     made = speed.measure(recipes, rounds=1)
     assert {k: (len(m.kit), len(m.stock), len(m.plain)) for k, m in made.items()} == {
-        "GRPO": (1, 1, 0), "PPO": (1, 0, 0),
+        "GRPO": (1, 1, 0), "PPO": (1, 0, 0), "MAPO": (1, 1, 0), "RAPO": (1, 0, 0),
     }  # fmt: skip
+    frame = bench.table(made)
+    for label, case in made.items():
+        parts = [case.kit[0][part] for part in speed.PARTS]
+        assert sum(parts) == pytest.approx(case.kit[0]["step"], rel=1e-6)
+        shares = [frame[label][f"share {part}"] for part in bench.SHOWN]
+        assert min(shares) > 0 and sum(shares) < 1
     found = bench.precision(recipes[0])
     assert found["bf16"] == pytest.approx(found["float32"], rel=0.02)
+
+
+def test_no_round_begins_that_would_end_too_late(monkeypatch):
+    """Three seconds a round, ten in all: three rounds."""
+    times = iter(range(0, 99, 3))
+    now = [0.0]
+    monkeypatch.setattr(speed.time, "monotonic", lambda: now[0])
+
+    def step(recipe, folder):
+        now[0] = next(times) + 3.0
+        return None, {}
+
+    monkeypatch.setattr(speed, "kit_step", step)
+    monkeypatch.setattr(speed, "plain_rollout", lambda run: {})
+    (recipe,) = bench.cases(SMALL)[-1:]
+    made = speed.measure([recipe], rounds=9, until=10.0)
+    assert len(made[recipe.label].kit) == 3
+
+
+def test_cuda_is_refused_where_there_is_none(capsys):
+    if bench.torch.cuda.is_available():
+        pytest.skip("this machine has one")
+    with pytest.raises(SystemExit):
+        bench.main(["--device", "cuda"])
+    assert "no CUDA device here: not run" in capsys.readouterr().err

@@ -1,12 +1,13 @@
 """How fast a training step is, and beside TRL's own step on as many tokens.
 
     python -m helpers.learning.bench [--device cpu|cuda] [--steps N] [--dialogues N]
-                                     [--out FILE.json]
+                                     [--minutes M] [--engine E] [--out FILE.json]
 
 What is compared stands in `helpers.learning.speed`. Both steps run in this process by
 turns, each after a step that does not count, and the table shows medians, so that a
 busy machine slows both. On the CPU the policy is the tiny one. On cuda it has random
-weights, the shape of Qwen2.5-0.5B and bf16 autocast: not run, no GPU.
+weights, the shape of Qwen2.5-0.5B and bf16 autocast, nothing is downloaded, and no
+round begins that would not end within `--minutes`: not run, no GPU.
 """
 
 import argparse
@@ -14,8 +15,10 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,20 +39,29 @@ from helpers.learning.speed import PARTS, Measured, Step, measure
 
 LEARNING = ("forward", "backward", "optimiser", "own")
 OVERHEAD = ("rollout", "optimiser", "own")  # all but generation, user and both passes
+SHOWN = ("generation", "forward", "backward")
 MOST_OVERHEAD, LEAST_RATIO = 0.15, 0.9
 RATE = 1e-5  # of learning; no effect on the speed
 
 
+# What is timed, as changes of `make_recipe`: the tiny policy with thoughts too, a large
+# one with every kind of step that the kit has.
+TINY = [("GRPO", {}), ("GRPO", {"think": True}), ("PPO", {"think": True})]
+LARGE = [
+    ("GRPO", {}),
+    ("PPO", {}),
+    ("MAPO", {"rules": "empa", "reward": "distance"}),
+    ("RAPO", {"rules": "empa", "hindsight": {"select": "random"}}),
+]
+
+
 def cases(scale: Scale) -> list[Recipe]:
-    """GRPO with and without thoughts and PPO with them; on cuda both without."""
-    tiny_talks = [("GRPO", False), ("GRPO", True), ("PPO", True)]
-    talks = tiny_talks if scale.policy == "tiny" else [("GRPO", False), ("PPO", False)]
+    """The recipes that are timed with a policy."""
     checks = Checks(every=sys.maxsize)
     return [
-        make_recipe(name, scale, rate=RATE, entropy=0.0, seed=0, think=think,
-                    checks=checks)
-        for name, think in talks
-    ]  # fmt: skip
+        make_recipe(name, scale, rate=RATE, entropy=0.0, seed=0, checks=checks, **more)
+        for name, more in (TINY if scale.policy == "tiny" else LARGE)
+    ]
 
 
 def shares(step: Step, parts: Sequence[str]) -> float:
@@ -73,6 +85,7 @@ def table(made: dict[str, Measured]) -> pd.DataFrame:
             "tokens a step": _median(k["tokens"] for k in kit),
             "sampled tokens a step": _median(k["sampled"] for k in kit),
             **{f"s {p}": _median(k[p] for k in kit) for p in (*PARTS, "step")},
+            **{f"share {p}": _median(shares(k, [p]) for k in kit) for p in SHOWN},
             "overhead share": _median(shares(k, OVERHEAD) for k in kit),
             "own share": _median(shares(k, ["own"]) for k in kit),
             "tokens / s": _median(_rate(k, "tokens") for k in kit),
@@ -153,8 +166,8 @@ def random_policy(folder: Path, words: int = 151_936, **sizes: int) -> Path:
 
 
 def precision(recipe: Recipe, dialogues: int = 2) -> Step:
-    """The mean surprise (nats) of the policy's tokens, by bf16 autocast on the recipe's
-    device and by float32 on the CPU, for one small batch of dialogues."""
+    """The mean surprise of the policy's tokens in nats, which is a loss, in a few
+    dialogues: by bf16 autocast on the recipe's device, by float32 on the CPU."""
     model, chat = training.start_policy(recipe)
     world = training.meet(recipe, recipe.rules, recipe.user, Path())
     cards = training.load_cards("train")[:dialogues]
@@ -178,29 +191,42 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m helpers.learning.bench")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--steps", type=int, default=5, help="counted, of each case")
-    parser.add_argument("--dialogues", type=int, default=64)
+    parser.add_argument("--dialogues", type=int, help="of a step; cpu 64, cuda 32")
+    parser.add_argument(
+        "--minutes", type=float, default=9.0, help="at the most, on cuda"
+    )
+    parser.add_argument("--engine", default="transformers", help="on cuda; or vllm")
     parser.add_argument("--out", type=Path, help="JSON file for all numbers")
     options = parser.parse_args(argv)
+    on_cpu = options.device == "cpu"
+    if not on_cpu and not torch.cuda.is_available():
+        parser.error("torch finds no CUDA device here: not run")
     with tempfile.TemporaryDirectory() as scratch:
-        scale = Scale(steps=2, dialogues=options.dialogues)
-        if options.device == "cpu":
+        scale = Scale(steps=2, dialogues=options.dialogues or (64 if on_cpu else 32))
+        until = None
+        if on_cpu:
             torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
         else:
+            until = time.monotonic() + 60 * options.minutes
+            torch.set_num_threads(os.cpu_count() or 1)  # of float32 on the CPU
             policy = str(random_policy(Path(scratch)))
-            scale = replace(scale, policy=policy, engine="transformers",
-                            reply_limit=128, device="cuda")  # fmt: skip
+            scale = replace(scale, policy=policy, engine=options.engine,
+                            reply_limit=64, device="cuda")  # fmt: skip
         recipes = cases(scale)
         load = [os.getloadavg()[0]]
-        made = measure(recipes, options.steps, lambda line: print(line, flush=True))
         gap = precision(recipes[0])
+        show = partial(print, flush=True)
+        made = measure(recipes, options.steps, show, until)
     load.append(os.getloadavg()[0])
     frame = table(made)
+    device = "cpu" if on_cpu else torch.cuda.get_device_name()
     machine = (
-        f"{options.device}, {os.cpu_count()} cores, {torch.get_num_threads()} threads "
+        f"{device}, {os.cpu_count()} cores, {torch.get_num_threads()} threads "
         f"of torch, load {load[0]:.1f} before and {load[1]:.1f} after"
     )
     print(f"\n{machine}\n{frame.map(_short).to_string()}\n")
-    print("surprise, nats a token:", ", ".join(f"{k} {v:.6f}" for k, v in gap.items()))
+    shown = ", ".join(f"{k} {v:.6f}" for k, v in gap.items())
+    print(f"loss on one batch (surprise, nats a token; float32 on the CPU): {shown}")
     print("\n".join(verdicts(frame)))
     if options.out:
         report = {

@@ -10,6 +10,7 @@ dialogues and half into reactions, or all into dialogues where no reaction is as
 """
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -17,9 +18,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from helpers.learning import devices
 from helpers.learning.credit import Credit
 from helpers.learning.critic import CriticSettings
 from helpers.learning.hindsight import HindsightSettings
+from helpers.learning.papers import adopt, run_of
 from helpers.learning.recipes import Checks, Recipe
 from helpers.learning.settings import TrainerSettings
 from helpers.learning.worlds import RULES
@@ -89,10 +92,12 @@ class Scale:
     """How large a run is, the same for every method.
 
     steps: generation batches. dialogues: of each, or what takes as many user calls.
-    group: dialogues of one scenario, or candidates of one turn.
-    minibatches: updates a step. reply_limit: tokens. policy, lora, engine, user_model,
-    device: see `Recipe`, `TrainerSettings`. save_every: steps between checkpoints.
-    warmup: steps over which the learning rate rises from 0; RLVER has 50 of 350.
+    group: dialogues of one scenario, or candidates of one turn. minibatches: updates a
+    step. reply_limit: tokens. policy, lora, user_model, device: see `Recipe`,
+    `TrainerSettings`. engine: empty is the best that the machine has. save_every: steps
+    between checkpoints. warmup: steps over which the learning rate rises from 0; RLVER
+    has 50 of 350. paper: "rlver" or "mapo" takes the optimiser, clips and weights that
+    the paper states (`papers`) in place of the rest.
     """
 
     steps: int
@@ -103,10 +108,11 @@ class Scale:
     save_every: int = 20
     policy: str = "tiny"
     lora: int = 0
-    engine: str = "decoder"
+    engine: str = ""
     user_model: str = ""
     device: str = "cpu"
     warmup: int = 0
+    paper: str = ""
 
 
 def make_recipe(
@@ -137,6 +143,7 @@ def make_recipe(
     Raises: ValueError for changes to a method without such switches.
     """
     method = METHODS[name]
+    own_credit = credit is not None
     credit, size, rows = credit or method.credit, method.hindsight, scale.dialogues
     if size is not None:
         size, rows = sized(replace(size, **(hindsight or {})), scale, rules)
@@ -148,25 +155,37 @@ def make_recipe(
         group_size=1 if method.alone else scale.group,
         warmup_steps=scale.warmup,
         epsilon_high=epsilon_high, save_every=scale.save_every,
-        device=scale.device, bf16=scale.device == "cuda",
+        device=scale.device, bf16=devices.has_bf16(scale.device),
+        micro_batch=devices.micro_batch(
+            scale.device, rows // scale.minibatches
+        ),
+        gradient_checkpointing=scale.device != "cpu",
     )  # fmt: skip
     critic = None
     if credit.needs_critic:
         alone = round(CRITIC_START * scale.steps)
         critic = CriticSettings(CRITIC_RATE * rate, warmup_steps=alone)
-    return Recipe(
+    recipe = Recipe(
         label(name, think, user), credit, reward, trainer, critic, think,
         reply_limit=scale.reply_limit, rules=rules, user=user,
         user_model=scale.user_model, policy=scale.policy, lora=scale.lora,
-        engine=scale.engine, checks=checks or Checks(), hindsight=size,
+        engine=scale.engine or engine_for(scale.policy, scale.device),
+        checks=checks or Checks(), hindsight=size,
     )  # fmt: skip
+    if not scale.paper:
+        return recipe
+    made = adopt(recipe, run_of(scale.paper, name))
+    return replace(made, credit=credit) if own_credit else made
 
 
 def engine_for(policy: str, device: str) -> str:
-    """How replies are best sampled here: vLLM on a GPU where it is installed."""
+    """How replies are best sampled here: vLLM on a GPU where it is installed, a server
+    of vLLM where its address is given, else transformers."""
     if policy == "tiny":
         return "decoder"
-    return "vllm" if device == "cuda" and find_spec("vllm") else "transformers"
+    if device == "cpu" or not find_spec("vllm"):
+        return "transformers"
+    return "vllm_server" if os.environ.get("VLLM_SERVER_URL") else "vllm"
 
 
 def sized(

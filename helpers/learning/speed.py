@@ -10,6 +10,7 @@ as long as the rest of the row (user lines, and with thoughts the replies once m
 
 import random
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from trl import GRPOConfig, GRPOTrainer
 from helpers.learning import training
 from helpers.learning.clock import Clock
 from helpers.learning.decoder import PrefixDecoder
-from helpers.learning.engines import HfEngine
+from helpers.learning.engines import HfEngine, VllmEngine
 from helpers.learning.recipes import Recipe
 from helpers.sandbox.episode import Episode
 
@@ -37,8 +38,8 @@ Step = dict[str, float]  # seconds of each part and of the "step"; tokens, sampl
 class Measured:
     """One case: what each counted step took, in the order of the rounds.
 
-    kit: the kit's steps. stock: TRL's, empty for PPO. plain: rollouts like the kit's
-    with transformers generation, empty where the kit's step has no other.
+    kit: the kit's steps. stock: TRL's, empty for PPO and RAPO. plain: rollouts like the
+    kit's with transformers generation, empty where the kit's step has no other.
     """
 
     kit: list[Step] = field(default_factory=list)
@@ -50,18 +51,23 @@ class UnequalTokens(RuntimeError):
     """The two steps that are compared do not have the same number of tokens."""
 
 
-def measure(recipes: Sequence[Recipe], rounds: int, show=None) -> dict[str, Measured]:
+def measure(
+    recipes: Sequence[Recipe], rounds: int, show=None, until: float | None = None
+) -> dict[str, Measured]:
     """Every case once a round.
 
     Args:
         recipes: their labels name the cases.
         show: called with a line of progress.
+        until: of time.monotonic; after the first, no round begins that would end later
+            than this if it took as long as the one before.
 
     Raises:
         UnequalTokens: kit and stock step differ by more than TOLERANCE.
     """
     made = {recipe.label: Measured() for recipe in recipes}
     for number in range(rounds):
+        began = time.monotonic()
         for recipe in recipes:
             of_case = made[recipe.label]
             recipe = replace(recipe, trainer=replace(recipe.trainer, seed=number))
@@ -70,10 +76,13 @@ def measure(recipes: Sequence[Recipe], rounds: int, show=None) -> dict[str, Meas
                 of_case.kit.append(kit)
                 if recipe.engine == "decoder":
                     of_case.plain.append(plain_rollout(run))
-                if recipe.critic is None:
+                if recipe.critic is None and recipe.hindsight is None:
                     of_case.stock.append(stock_step(run, kit))
             if show is not None:
                 show(f"{recipe.label}: round {number + 1} of {rounds}")
+        now = time.monotonic()
+        if until is not None and 2 * now - began > until:
+            break
     return made
 
 
@@ -86,6 +95,7 @@ def kit_step(recipe: Recipe, folder: Path) -> tuple[training.Run, Step]:
     with _timed(
         clock,
         (PrefixDecoder, "generate", "generation"), (HfEngine, "generate", "generation"),
+        (VllmEngine, "generate", "generation"),
         (Episode, "__init__", "user"), (Episode, "step", "user"),
     ):  # fmt: skip
         entry = run.trainer.fit()[-1]

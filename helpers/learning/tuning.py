@@ -77,14 +77,15 @@ def grid(family: Family) -> list[tuple[dict, Recipe]]:
 
 
 def table(family: Family, results: list[Result]) -> pd.DataFrame:
-    """One row a run: the values, steps, dialogues, n cards, score, chosen."""
+    """One row a run: the values, steps, dialogues (of RAPO, whose steps hold fewer:
+    those that take as many user calls), n cards, score, chosen."""
     rows = []
     for (values, recipe), result in zip(grid(family), results, strict=True):
         found = scores([result], CHECKS.users[0])
         kept = found.loc[~found["failed"], family.score].dropna()
         steps = recipe.trainer.steps
         rows.append(
-            {**values, "steps": steps, "dialogues": steps * recipe.trainer.dialogues,
+            {**values, "steps": steps, "dialogues": steps * family.scale.dialogues,
              "seed": SEED, "n": len(kept), "score": kept.mean()}
         )  # fmt: skip
     frame = pd.DataFrame(rows)
