@@ -230,7 +230,22 @@ def _empa(number: str, infra: str, policy: str, cards: int) -> list[Calls]:
     ]  # fmt: skip
 
 
-ASKED = {"01": _pipeline, "02": _simulator, "03": _board}
+def _hindsight(settings, values) -> list[Calls]:
+    """A look back at each dialogue held, and a comparison of each group."""
+    model = values.get("JUDGE_MODEL") or settings.judge_model
+    if not model:
+        return []
+    (training,) = _rapo(settings, values)
+    held = settings.dialogues // 2
+    groups = held * training.replies // settings.group
+    read = size("rapo_selection", "rapo_feedback") // 2 + CARD
+    read += training.replies * (training.reply + LINE) // 2
+    number = training.runs * settings.steps * (held + groups)
+    how = f"{training.runs} runs x {settings.steps} steps x ({held} + {groups})"
+    return [Calls("06", "judge", model, number, read, 300, how)]
+
+
+ASKED = {"01": _pipeline, "02": _simulator, "03": _board, "06": _hindsight}
 
 
 def parameters(policy: str) -> tuple[float | None, str]:

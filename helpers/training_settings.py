@@ -177,7 +177,7 @@ RAPO = {
     "laptop": _RAPO,
     "gpu": _RAPO_GPU,
     "paper": replace(
-        _RAPO_GPU, reply_limit=2048, lora=0, policy="Qwen/Qwen2.5-7B-Instruct",
+        _RAPO_GPU, reply_limit=2048, lora=64, policy="Qwen/Qwen2.5-7B-Instruct",
         rate=1e-6, judge_model="deepseek-chat",
     ),
 }  # fmt: skip

@@ -3,6 +3,8 @@
 import io
 import sys
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import fake_vllm
 import pytest
@@ -201,7 +203,7 @@ def test_constants_are_those_of_the_core():
             assert given.device == "cuda" and given.lora > 0
 
 
-@pytest.mark.parametrize("number", ["04", "05"])
+@pytest.mark.parametrize("number", ["04", "05", "06"])
 def test_planned_runs_are_those_that_the_notebook_starts(number, tmp_path, monkeypatch):
     """The notebook's own code up to its training cell, at the gpu profile: its recipes
     are counted in place of being run."""
@@ -245,13 +247,17 @@ def _scope(number):
 
     from helpers.learning.credit import Credit
     from helpers.learning.recipes import Checks
+    from helpers.learning.tuning import FAMILIES
 
     s = profiles.settings(number, "gpu")
     scope = {
         "methods": methods, "results": results, "replace": dataclasses.replace,
-        "Checks": Checks, "Credit": Credit, "settings": s, "training_dir": None,
+        "Checks": Checks, "Credit": Credit, "FAMILIES": FAMILIES, "settings": s,
+        "training_dir": None,
         "released": ["distance", "absolute_distance", "increments", "potential",
                      "final_distance"],
+        "read_clauses": None, "read_free_text": None,
+        "run": SimpleNamespace(run_dir=Path("x")),
     }  # fmt: skip
     return scope | values_of(number)[number] | {"PROFILE": "gpu"}
 
