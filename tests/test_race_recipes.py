@@ -28,8 +28,8 @@ def notebook_recipe(number: str, profile: str):
         if "\ndef recipe(" in text
     )  # fmt: skip
     names = {
-        "PROFILE": profile, "SEED": 0, "SEEDS": 0, "POLICY": "", "USER_MODEL": "",
-        "JUDGE_MODEL": "", "FAMILIES": FAMILIES,
+        "PROFILE": profile, "FAMILIES": FAMILIES, "SEED": 0, "SEEDS": 0,
+        "POLICY": "", "USER_MODEL": "", "JUDGE_MODEL": "",
         "settings": profiles.settings(number, profile), "methods": methods,
         "Checks": Checks, "Credit": Credit, "replace": replace,
         "read_clauses": read_clauses, "read_free_text": read_free_text,
