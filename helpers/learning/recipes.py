@@ -139,6 +139,7 @@ class Recipe:
         judges = self.hindsight
         asked = judges and bool(judges.reward_model or judges.judge_model)
         sources = _sources(self.policy, self.user_model, self.checks.split, asked)
+        assert not described.keys() & sources.keys(), "a source would hide a setting"
         return settings_hash({**described, **sources})
 
     def folder(self, training: Path) -> Path:
@@ -164,14 +165,14 @@ def _sources(
 
     files = {"core": modules(CORE), "cards": [split_path("train"), split_path(split)]}
     if judged is not None:
-        files["hindsight"] = modules(HINDSIGHT)
+        files["hindsight code"] = modules(HINDSIGHT)
     if policy == "tiny":
         files["start"] = [POLICY / "model.safetensors"]
     else:
         files["reader"] = sorted(agents.glob("free_text*.py"))
         files["prompts"] = sorted((agents / "prompts").glob("policy_*"))
     if user_model:
-        files["user"] = [
+        files["user code"] = [
             agents / "sage.py",
             *sorted((agents / "prompts").glob("sage_*")),
         ]
