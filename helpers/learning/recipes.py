@@ -139,7 +139,6 @@ class Recipe:
         judges = self.hindsight
         asked = judges and bool(judges.reward_model or judges.judge_model)
         sources = _sources(self.policy, self.user_model, self.checks.split, asked)
-        assert not described.keys() & sources.keys(), "a source would hide a setting"
         return settings_hash({**described, **sources})
 
     def folder(self, training: Path) -> Path:
