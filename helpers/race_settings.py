@@ -40,7 +40,7 @@ class Race:
 
 _LAPTOP = Race(
     pair_cards=100, flips=3, judge_repeats=1, judge_models="", race_cards=60,
-    thinking="GRPO,MAPO,RAPO", difficulty_seeds=3, lessons=32, benchmarks=0,
+    thinking="MAPO", difficulty_seeds=1, lessons=32, benchmarks=0,
     bootstrap_draws=2000, interval=0.95, figure_dpi=150,
 )  # fmt: skip
 _GPU = replace(

@@ -385,7 +385,7 @@ def scripted(changes, write=critique_text):
 def test_the_reward_model_by_rule_goes_by_reactions_where_it_has_them():
     found = scripted((5, -10, -10))
     assert found.order == ((0,), (1, 2)) and found.scores == (5.0, -10.0, -10.0)
-    assert found.critique == "| better : name sad | worse : platitude presence"
+    assert found.critique == "| better : name sad | worse : platitude"
     alone = scripted(None)
     assert alone.order[0] == (0,) and alone.order[1] == (2,) and alone.order[2] == (1,)
     tied = scripted((5, 5, 5))
@@ -397,9 +397,23 @@ def test_the_reward_model_by_rule_goes_by_reactions_where_it_has_them():
 
 
 def test_a_note_for_one_candidate_blames_only_what_it_did():
-    notes = scripted((5, -10, -10)).notes
-    assert "presence" not in notes[1] and "presence" in notes[2]
-    assert notes[0] == "| better : name sad"
+    replies = ("you must feel sad .", "time heals .", "you must feel angry .")
+    changes = Reaction("a", 35, 5), Reaction("b", 20, -10), Reaction("c", 20, -10)
+    given_ = Comparison(TALK, replies, changes)
+    notes = ScriptedRewardModel(critique_text).compare(given_, 0).notes
+    assert notes[1] == "| better : name sad | worse : platitude"
+    assert notes[0] == notes[2] == "| better : name sad"
+
+
+def test_a_warning_has_the_form_of_the_lessons():
+    """One harmful kind without a word: what follows "worse" must not be copied."""
+    replies = ("i am listening .", "you could try to rest . time heals .")
+    read = [read_clauses(r, "") for r in replies]
+    assert contrast(read, [5.0, -10.0])[1] in ([Act("advise")], [Act("platitude")])
+    own = [read_clauses(r, "") for r in ("maybe rest a little .", replies[1])]
+    assert Act("advise") not in contrast(own, [5.0, -10.0])[1]  # only its word differs
+    wrong = [read_clauses(r, "") for r in ("i am listening .", "you must feel sad .")]
+    assert contrast(wrong, [5.0, -10.0])[1] == []
 
 
 def test_the_critique_is_in_words_that_the_tiny_policy_knows():

@@ -357,6 +357,18 @@ def test_sentences_do_not_hide_what_goes_the_other_way():
     )
 
 
+def test_the_sentence_of_the_board_has_the_rows_over_all_cards():
+    table = pd.DataFrame(
+        {"model": ["base", "base", "MAPO", "bad"], "axis": ["all", "cognitive", "all",
+         "all"], "n": [30, 10, 29, 0], "EPM-Q": [11.25, 99.0, 20.0, np.nan],
+         "success": [0, 9, 3, np.nan]}
+    )  # fmt: skip
+    assert found.of_board(table) == (
+        "EPM-Q on EMPA's board, with successes: MAPO 20.0 (3 of 29), base 11.3 (0 of "
+        "30), bad \N{EN DASH} (\N{EN DASH} of 0)."
+    )
+
+
 def test_sentences_of_ablations_name_the_best_and_what_is_told_apart():
     frame = pd.DataFrame(
         {"part": ["alpha"] * 3, "value": ["0", "0.5", "1"],

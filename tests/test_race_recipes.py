@@ -11,6 +11,7 @@ from helpers.agents.free_text import read_free_text
 from helpers.learning import methods, race
 from helpers.learning.credit import Credit
 from helpers.learning.recipes import Checks
+from helpers.learning.tuning import FAMILIES
 from helpers.paths import NOTEBOOKS
 
 PROFILES = ("smoke", "laptop", "gpu", "paper")
@@ -27,7 +28,8 @@ def notebook_recipe(number: str, profile: str):
         if "\ndef recipe(" in text
     )  # fmt: skip
     names = {
-        "SEED": 0, "SEEDS": 0, "POLICY": "", "USER_MODEL": "", "JUDGE_MODEL": "",
+        "PROFILE": profile, "FAMILIES": FAMILIES, "SEED": 0, "SEEDS": 0,
+        "POLICY": "", "USER_MODEL": "", "JUDGE_MODEL": "",
         "settings": profiles.settings(number, profile), "methods": methods,
         "Checks": Checks, "Credit": Credit, "replace": replace,
         "read_clauses": read_clauses, "read_free_text": read_free_text,
@@ -39,7 +41,8 @@ def notebook_recipe(number: str, profile: str):
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_runs_of_notebook_05_are_found(profile):
     theirs = notebook_recipe("05", profile)
-    ours = race.by_distance(profiles.settings("05", profile), 0)
+    paper = "mapo" if profile == "paper" else ""
+    ours = race.by_distance(profiles.settings("05", profile), 0, paper=paper)
     for name in race.BY_DISTANCE:
         assert ours(name).describe() == theirs(name).describe(), name
 
@@ -60,7 +63,8 @@ def test_the_runs_of_notebook_06_are_found(profile):
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_runs_of_notebook_04_are_found(profile):
     theirs = notebook_recipe("04", profile)
-    ours = race.by_emotion(profiles.settings("04", profile), 0)
+    paper = "rlver" if profile == "paper" else ""
+    ours = race.by_emotion(profiles.settings("04", profile), 0, paper=paper)
     for user in ("vanilla", "challenging"):
         expected = theirs("PPO", False, user).describe()
         assert ours("PPO", user).describe() == expected, user

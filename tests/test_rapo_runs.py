@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from helpers.agents.roles import Outcome, RoleFailure
 from helpers.learning import results, training
 from helpers.learning.batches import policy_logps
 from helpers.learning.hindsight import HindsightSettings
@@ -294,6 +295,27 @@ def test_candidates_of_a_group_meet_the_user_that_the_dialogue_met(tmp_path):
     again = trainer_of(recipe(), tmp_path / "again").roll(ids, 3)
     assert [r.completion_ids for r in again] == [r.completion_ids for r in rows]
     assert [r.earned for r in again] == [r.earned for r in rows]
+
+
+def test_a_user_that_fails_leaves_its_group_out_and_what_it_answered_counts(tmp_path):
+    trainer = trainer_of(recipe(), tmp_path)
+    roll, asked = trainer.roll, []
+    answered = roll.react
+
+    def react(turn, reply):
+        asked.append(reply)
+        if len(asked) == 2:  # the second candidate of the first group
+            raise RoleFailure("user", Outcome.API_ERROR, "gone")
+        return answered(turn, reply)
+
+    roll.react = react
+    batch = batch_of(trainer)
+    size = trainer.settings.group_size
+    assert (batch["tool_mask"][:size] == 0).all()
+    assert (batch["tool_mask"][size:].sum(1) > 0).all()
+    counts = roll.report.counts
+    assert counts["invalid"] == 1 and counts["asked"] == counts["groups"] - 1
+    assert counts["reactions"] == trainer.settings.dialogues - size + 1
 
 
 def test_a_weight_that_decays_reaches_zero_at_the_end():

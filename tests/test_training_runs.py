@@ -46,7 +46,10 @@ def test_the_label_is_no_part_of_the_hash_and_every_setting_is():
         replace(RECIPE, think=True), replace(RECIPE, user="challenging"),
         replace(RECIPE, credit=Credit("turn")), replace(RECIPE, history="kept"),
         replace(RECIPE, trainer=replace(SMALL, seed=1)),
-        replace(RECIPE, checks=replace(CHECKS, seed=1)),
+        replace(RECIPE, checks=replace(CHECKS, seed=1)), replace(RECIPE, rules="empa"),
+        # A source of the same name as a setting must not stand in for it.
+        replace(RECIPE, user_model="m"),
+        replace(RECIPE, user_model="m", user="challenging"),
     ]  # fmt: skip
     assert len({r.hash for r in (RECIPE, *others)}) == 1 + len(others)
 

@@ -7,8 +7,9 @@ that RAPO's paper ascribes to rubrics (fact sheet, section 2), and the weakness 
 offline stand-in for a rubric as well.
 
 The critique contrasts the best replies of the group with the worst: the acts to do,
-with their words, and those to leave. `lessons.critique_text` writes it in words that
-the tiny policy has learnt to follow; `english_critique` writes sentences.
+with their words, and one harmful kind of act to leave, without any word. That is the
+form of the notes in the tiny policy's lessons: a word after "worse" it would copy.
+`lessons.critique_text` writes it so; `english_critique` writes sentences.
 
 Paper: RAPO, arXiv 2603.15434 (fact sheet, 3.2, 9.3): a reconstruction.
 """
@@ -23,7 +24,8 @@ from helpers.agents.roles import Comparison, Outcome, RoleFailure, Verdict
 from helpers.agents.scripted import rules_source
 
 HARMFUL = ("flatter", "lecture", "platitude", "dismiss")
-MOST_ACTS = 3  # in either part of a critique
+TO_LEAVE = ("advise", *HARMFUL)  # `lessons.HARMFUL`: what a note may warn of
+MOST_ACTS = 3  # to do, in a critique
 Write = Callable[[Iterable[Act], Iterable[Act]], str]
 
 
@@ -78,7 +80,7 @@ class ScriptedRewardModel:
         )
         better, worse = contrast(read, scores)
         notes = tuple(
-            self.write(better, [act for act in worse if act in reading.acts])
+            self.write(better, [act for act in worse if act.kind in reading.kinds()])
             for reading in read
         )
         return Verdict(order, tuple(scores), self.write(better, worse), notes)
@@ -94,11 +96,11 @@ def good_looks(reading: Reading) -> int:
 def contrast(
     read: Sequence[Reading], scores: Sequence[float]
 ) -> tuple[list[Act], list[Act]]:
-    """Acts that speak for a reply of this group, and acts that speak against one.
+    """Acts that speak for a reply of this group, and the kind of act against one.
 
     An act is held to do good by how the replies with it scored beside the group's mean:
-    the best replies' acts above it, best first; the worst replies' acts below it, worst
-    first. Nothing in a group that ties.
+    the best replies' acts above it, best first; of the worst replies' acts below it the
+    worst that is harmful in kind and not among the first. Nothing in a group that ties.
     """
     mean, best, worst = fmean(scores), max(scores), min(scores)
     if best == worst:
@@ -114,5 +116,11 @@ def contrast(
         return list(dict.fromkeys(found))
 
     better = sorted((a for a in acts_at(best) if merit(a) > 0), key=lambda a: -merit(a))
-    worse = sorted((a for a in acts_at(worst) if merit(a) < 0), key=merit)
-    return better[:MOST_ACTS], worse[:MOST_ACTS]
+    better = better[:MOST_ACTS]
+    praised = {act.kind for act in better}
+    kinds = [
+        act.kind
+        for act in sorted((a for a in acts_at(worst) if merit(a) < 0), key=merit)
+        if act.kind in TO_LEAVE and act.kind not in praised
+    ]
+    return better, [Act(kind) for kind in kinds[:1]]

@@ -34,13 +34,14 @@ USERS = ("vanilla", "second")
 Make = Callable[..., Recipe]  # (name, think=False) -> the recipe of the first seed
 
 
-def by_distance(settings, seed: int, policy: str = "") -> Make:
+def by_distance(settings, seed: int, policy: str = "", paper: str = "") -> Make:
     """Notebook 05's recipes: EMPA's distance as reward, a judge beside the user.
 
     Args:
         settings: of notebook 05. seed: the first. policy: instead of the settings'.
+        paper: see `methods.Scale`; "mapo" at the profile paper.
     """
-    scale = _scale(settings, policy)
+    scale = replace(_scale(settings, policy), paper=paper)
     own = Credit("mixed", settings.gamma, alpha=settings.alpha, scope=settings.scope)
 
     def make(name: str, think: bool = False) -> Recipe:
@@ -60,7 +61,9 @@ def by_rank(settings, steps: int, seed: int, policy: str = "") -> Make:
     Args: as `by_distance`, with the settings of notebook 06. steps: of the race; where
         notebook 06 has others, its runs spent another budget and are not taken.
     """
-    scale = replace(_saving(settings, policy), steps=steps)
+    scale = _scale(settings, policy)
+    engine = "decoder" if scale.policy == "tiny" else "transformers"
+    scale = replace(scale, steps=steps, save_every=settings.check_every, engine=engine)
     asked = {}
     if settings.judge_model:
         asked = dict.fromkeys(("reward_model", "judge_model"), settings.judge_model)
@@ -75,15 +78,20 @@ def by_rank(settings, steps: int, seed: int, policy: str = "") -> Make:
     return make
 
 
-def by_emotion(settings, seed: int, policy: str = "") -> Callable[..., Recipe]:
+def by_emotion(
+    settings, seed: int, policy: str = "", paper: str = ""
+) -> Callable[..., Recipe]:
     """Notebook 04's recipes: the last emotion as reward.
 
-    Args: as `by_distance`, with the settings of notebook 04.
+    Args: as `by_distance`, with the settings of notebook 04; paper "rlver".
 
     Returns: function (name, user it trains with, think=False) -> the recipe of the
         first seed.
     """
-    scale = replace(_saving(settings, policy), user_model=settings.user_model)
+    scale = replace(
+        _scale(settings, policy), save_every=settings.check_every, paper=paper,
+        user_model=settings.user_model,
+    )  # fmt: skip
     users = ("vanilla", "challenging", *(() if settings.user_model else ("second",)))
     checks = Checks(
         every=settings.check_every, curve_cards=settings.curve_cards,
@@ -115,13 +123,6 @@ def _scale(settings, policy: str) -> methods.Scale:
         policy=own, lora=settings.lora or (8 if policy else 0), device=settings.device,
         engine=methods.engine_for(own, settings.device),
     )  # fmt: skip
-
-
-def _saving(settings, policy: str) -> methods.Scale:
-    """The scale of notebooks 04 and 06, which save when they check."""
-    scale = _scale(settings, policy)
-    engine = "decoder" if scale.policy == "tiny" else "transformers"
-    return replace(scale, save_every=settings.check_every, engine=engine)
 
 
 def _chosen(

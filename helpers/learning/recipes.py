@@ -139,7 +139,7 @@ class Recipe:
         judges = self.hindsight
         asked = judges and bool(judges.reward_model or judges.judge_model)
         sources = _sources(self.policy, self.user_model, self.checks.split, asked)
-        return settings_hash({**described, **sources})
+        return settings_hash({"recipe": described, "sources": sources})
 
     def folder(self, training: Path) -> Path:
         """The folder of this run inside the folder of all runs."""

@@ -118,6 +118,21 @@ def of_stability(table: pd.DataFrame) -> str:
     )
 
 
+def of_board(table: pd.DataFrame) -> str:
+    """EPM-Q and successes of each policy over all cards, the highest first.
+
+    Args:
+        table: of `mapo_board.board`.
+    """
+    rows = table[table["axis"] == "all"].sort_values("EPM-Q", ascending=False)
+    parts = [
+        f"{row['model']} {format_number(row['EPM-Q'], 1)} "
+        f"({format_number(row['success'], 0)} of {row['n']})"
+        for row in rows.to_dict("records")
+    ]
+    return f"EPM-Q on EMPA's board, with successes: {', '.join(parts)}."
+
+
 def of_ablations(frame: pd.DataFrame) -> list[str]:
     """One sentence a part: the best value, and which ones are told apart.
 

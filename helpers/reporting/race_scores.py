@@ -206,13 +206,20 @@ def pairs(
         for user in frame["user"].unique():
             for one in MEASURES:
                 a, b = (groups[name, user, one.name] for name in (more, less))
-                found = _difference(a, b, draws, rng, level)
+                found = difference(a, b, draws, rng, level)
                 rows.append({"more": more, "less": less, "user": user,
                              "measure": one.name, **found})  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def _difference(a, b, draws: int, rng, level: float) -> dict:
+def difference(
+    a: pd.DataFrame, b: pd.DataFrame, draws: int, rng: np.random.Generator, level: float
+) -> dict:
+    """The last columns of `pairs` for two labels, user and measure given.
+
+    Args:
+        a, b: columns seed, case, value; b may be a start, which has one seed for all.
+    """
     one, two = by_case(a, "value"), by_case(b, "value")
     found = paired_difference(one, two, draws, rng, level)
     left, right = (

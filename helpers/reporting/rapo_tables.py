@@ -54,7 +54,8 @@ def main_table(compared: pd.DataFrame, rated: pd.DataFrame) -> pd.DataFrame:
         table[f"{item}: {column} (printed)"] = table["label"].map(values)
     table["status"] = "rerun; printed where known"
     unrun = {"label": "PPO", "status": "not run here: notebooks 05 and 07"}
-    return pd.concat([table, pd.DataFrame([unrun])], ignore_index=True)
+    table = pd.concat([table, pd.DataFrame([unrun])], ignore_index=True)
+    return table.astype(dict.fromkeys(("runs", "n", "failed"), "Int64"))
 
 
 def advice(
