@@ -164,14 +164,14 @@ def _sources(
 
     files = {"core": modules(CORE), "cards": [split_path("train"), split_path(split)]}
     if judged is not None:
-        files["hindsight code"] = modules(HINDSIGHT)
+        files["hindsight"] = modules(HINDSIGHT)
     if policy == "tiny":
         files["start"] = [POLICY / "model.safetensors"]
     else:
         files["reader"] = sorted(agents.glob("free_text*.py"))
         files["prompts"] = sorted((agents / "prompts").glob("policy_*"))
     if user_model:
-        files["user code"] = [
+        files["user"] = [
             agents / "sage.py",
             *sorted((agents / "prompts").glob("sage_*")),
         ]
