@@ -63,6 +63,7 @@ def test_every_setting_counts_too_with_hindsight_and_with_a_user_by_a_model():
     asked = replace(RECIPE, user_model="m")
     made = [replace(RECIPE, hindsight=one) for one in looks]
     made += [asked, replace(asked, user="challenging"), RECIPE]
+    made += [replace(RECIPE, rules="sage")]
     assert len({r.hash for r in made}) == len(made)
 
 
