@@ -15,7 +15,7 @@ from helpers.agents.ledger import Budget, Price
 from helpers.learning import methods, results, vllm
 from helpers.machine import GB, Gpu, Machine
 from helpers.parameters import find_notebooks, inspect
-from helpers.paths import NOTEBOOKS
+from helpers.paths import NOTEBOOKS, ROOT
 from helpers.reproduce import main
 
 BIG = Machine((Gpu("NVIDIA H200", 141 * GB, 140 * GB),), True, 100 * GB, 1e13, True, 16)
@@ -330,3 +330,28 @@ def test_the_module_is_the_driver_with_its_checks_only(monkeypatch):
     monkeypatch.setattr("helpers.reproduce.main", lambda argv: seen.append(argv) or 0)
     assert preflight.main(["--profile", "gpu"]) == 0
     assert seen == [["--profile", "gpu", "--check"]]
+
+
+# -- what the README says --------------------------------------------------------------
+
+
+def hours(number, profile, gpu, processes=1):
+    given = profiles.settings(number, profile)
+    trained, _ = planning.plan(number, given, values_of(number)[number])
+    weights = planning.parameters(given.policy)[0]
+    total = sum(one.seconds(gpu, weights)[0] for one in trained) / processes / 3600
+    return f"{total:.0f}" if total >= 10 else f"{total:.1f}"
+
+
+def test_the_readme_has_the_estimates_that_the_preflight_makes():
+    text = " ".join((ROOT / "README.md").read_text().split())
+    for number in ("04", "05", "06"):
+        made = [hours(number, "gpu", gpu) for gpu in ("H200", "A100", "L4")]
+        assert f"{number} {' / '.join(made)}" in text, (number, made)
+        assert f"{number} {hours(number, 'paper', 'H100', 8)}" in text, number
+    for profile in ("gpu", "paper"):
+        given = profiles.settings("04", profile)
+        _, (calls,) = planning.plan("04", given, values_of("04")["04"])
+        tokens = calls.tokens / 1e6
+        size = f"{tokens:.0f} million" if tokens < 1000 else f"{tokens / 1000:.1f} bill"
+        assert f"{calls.number:,} calls, {size}" in text, profile

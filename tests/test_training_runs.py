@@ -15,6 +15,7 @@ from helpers.learning import results, tiny, training, workers
 from helpers.learning.chat import ChatFormat
 from helpers.learning.credit import Credit
 from helpers.learning.critic import CriticSettings
+from helpers.learning.hindsight import HindsightSettings
 from helpers.learning.recipes import Checks, Recipe
 from helpers.learning.settings import TrainerSettings
 from helpers.learning.workers import DONE, Job, WorkerFailed, progress, run_jobs
@@ -51,6 +52,19 @@ def test_the_label_is_no_part_of_the_hash_and_every_setting_is():
         replace(RECIPE, user_model="m", user="challenging"),
     ]  # fmt: skip
     assert len({r.hash for r in (RECIPE, *others)}) == 1 + len(others)
+
+
+def test_every_setting_counts_too_with_hindsight_and_with_a_user_by_a_model():
+    """A hash of sources under the name of a setting would hide that setting."""
+    looks = [
+        HindsightSettings(), HindsightSettings(weight=0.5),
+        HindsightSettings(select="random"), HindsightSettings(reward_model="m"),
+    ]  # fmt: skip
+    asked = replace(RECIPE, user_model="m")
+    made = [replace(RECIPE, hindsight=one) for one in looks]
+    made += [asked, replace(asked, user="challenging"), RECIPE]
+    made += [replace(RECIPE, rules="sage")]
+    assert len({r.hash for r in made}) == len(made)
 
 
 @pytest.mark.parametrize(
