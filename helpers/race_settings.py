@@ -40,11 +40,11 @@ class Race:
 
 _LAPTOP = Race(
     pair_cards=100, flips=3, judge_repeats=1, judge_models="", race_cards=60,
-    thinking="MAPO", difficulty_seeds=1, lessons=32, benchmarks=0,
+    thinking="", difficulty_seeds=1, lessons=32, benchmarks=0,
     bootstrap_draws=2000, interval=0.95, figure_dpi=150,
 )  # fmt: skip
 _GPU = replace(
-    _LAPTOP, pair_cards=20, judge_repeats=3,
+    _LAPTOP, pair_cards=20, judge_repeats=3, thinking="GRPO,MAPO,RAPO",
     judge_models="deepseek-chat,Qwen/Qwen2.5-7B-Instruct", race_cards=30,
     difficulty_seeds=1, benchmarks=1, bootstrap_draws=10_000, figure_dpi=200,
 )  # fmt: skip
