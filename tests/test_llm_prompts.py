@@ -21,7 +21,7 @@ def test_prompts_exist_in_both_languages_with_the_same_values():
     from string import Template
 
     names = {path.name.split(".")[0] for path in FOLDER.glob("*.md")}
-    assert len(names) == 32
+    assert len(names) == 33
     for name in names:
         values = [
             set(Template((FOLDER / f"{name}.{lang}.md").read_text()).get_identifiers())

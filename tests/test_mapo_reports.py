@@ -295,12 +295,13 @@ def test_stability_by_hand():
     names = list(mapo_figures.LOGGED)
     rows = [("a", 0, 1, 0.5, 0.1, 1.0, np.nan), ("a", 0, 2, 1.5, 0.3, 1.0, np.nan),
             ("a", 1, 1, 0.7, 0.2, 0.4, np.nan),
+            ("a", 1, 2, 0.0, 0.0, 9.0, np.nan),  # a critic that learned alone
             ("b", 0, 1, np.nan, 0.2, 0.4, 0.5)]  # fmt: skip
     points = pd.DataFrame(rows, columns=["label", "seed", "step", *names])
     table = tables.stability(points).set_index("label")
     a = table.loc["a"]
     assert (a["runs"], a["steps"], a["gradient norm, median"]) == (2, 3, 0.7)
-    assert a["largest"] == 1.5
+    assert a["largest"] == 1.5 and a["advantage sd"] == pytest.approx(0.8)
     assert a["above 1, % of steps"] == pytest.approx(100 / 3)
     assert a["clipped, % of tokens"] == pytest.approx(20)
     assert np.isnan(a["length correlation"])
@@ -409,6 +410,16 @@ def test_a_panel_without_numbers_says_so():
     figure, _ = mapo_figures.stability(points)
     panel = figure.axes[3]
     assert not panel.lines and "equally long" in panel.texts[0].get_text()
+
+
+def test_steps_without_learning_are_not_drawn():
+    rows = [("PPO", 0, k, norm, 0.1, 1.0, np.nan)
+            for k, norm in ((1, 0.0), (2, 0.2), (3, 0.4))]  # fmt: skip
+    points = pd.DataFrame(rows, columns=["label", "seed", "step", *mapo_figures.LOGGED])
+    figure, _ = mapo_figures.stability(points)
+    line = figure.axes[0].lines[0]
+    assert list(line.get_xdata()) == [2, 3]
+    assert list(line.get_ydata()) == pytest.approx([0.2, 0.3])
 
 
 def test_ablations_are_drawn_with_their_default():

@@ -6,14 +6,16 @@ cluster of two nodes, one of which is killed half-way. About 5 s, 30 s with Ray.
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import threading
-import time
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from ray_two_nodes import CASES, SHARD
 from sandbox_fakes import Calls, FakePolicy, FakeUser, broken, stopped
 from test_sandbox_store import FAILED, SETTINGS, dialogue
 from world_cards import make_cards
@@ -299,79 +301,43 @@ def test_without_ray_the_error_says_what_to_install(tmp_path, monkeypatch):
 # A cluster of two nodes
 
 
-class Noted(FakePolicy):
-    """Takes its time, and notes which node answers which dialogue."""
-
-    def __init__(self, notes):
-        super().__init__()
-        self.notes = notes
-
-    def start(self, scenario_id, seed):
-        import ray
-
-        session = super().start(scenario_id, seed)
-        quick, node = session.reply, ray.get_runtime_context().get_node_id()
-
-        def reply(history):
-            time.sleep(0.1)
-            with open(self.notes, "a") as f:
-                f.write(f"{node} {scenario_id}\n")
-            return quick(history)
-
-        session.reply = reply
-        return session
-
-
-@dataclass(frozen=True)
-class NotedRoles:
-    notes: Path
-
-    def __call__(self):
-        return Noted(self.notes), FakeUser(), None, None
-
-
-def test_a_node_killed_half_way_loses_nothing_and_doubles_nothing(
-    tmp_path, monkeypatch
-):
-    pytest.importorskip("ray", reason="Ray is not installed (environment.yml has it)")
-    from ray.cluster_utils import Cluster
-
-    paths = os.pathsep.join([str(TESTS), str(TESTS.parent)])
-    monkeypatch.setenv("PYTHONPATH", paths)  # where the nodes find kit and fakes
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    cards, notes = make_cards(24), tmp_path / "notes.txt"
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+def two_nodes(folder) -> tuple[int, str]:
+    """Exit code and output of `ray_two_nodes.py`."""
+    paths = os.pathsep.join([str(TESTS.parent), str(TESTS)])  # for the nodes too
+    process = subprocess.Popen(
+        [sys.executable, TESTS / "ray_two_nodes.py", folder], text=True,
+        env={**os.environ, "PYTHONPATH": paths, "RAY_USAGE_STATS_ENABLED": "0"},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
     try:
-        second = nodes.add_node(num_cpus=1)
-        nodes.wait_for_nodes()
-        at_kill = {}
-
-        def kill():
-            """When the second node is amid a shard."""
-            while not at_kill:
-                time.sleep(0.02)
-                told = notes.read_text().split("\n") if notes.exists() else []
-                mine = [line for line in told if line.startswith(second.node_id)]
-                if len(mine) >= 5:
-                    at_kill["done"] = {line.split()[1] for line in mine}
-                    nodes.remove_node(second, allow_graceful=False)
-
-        killer = threading.Thread(target=kill, daemon=True)
-        killer.start()
-        report = run_cluster(
-            iter(cards), NotedRoles(notes), TURNS, base_seed=1, folder=tmp_path,
-            shard=6, address=nodes.address,
-        )  # fmt: skip
-        killer.join(30)
+        output, _ = process.communicate(timeout=300)
+    except subprocess.TimeoutExpired:
+        output = "no end after 300 s"
     finally:
-        nodes.shutdown()
-    by_node: dict[str, set] = {}
-    for node, case in map(str.split, notes.read_text().splitlines()):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # the nodes, whatever is left
+    return process.wait(), output
+
+
+def test_a_node_killed_half_way_loses_nothing_and_doubles_nothing(tmp_path):
+    pytest.importorskip("ray", reason="Ray is not installed (environment.yml has it)")
+    for _ in range(3):  # Ray gives a node 15 s: too little on a busy machine
+        code, output = two_nodes(tmp_path)
+        if (tmp_path / "started").exists():
+            break
+    else:
+        pytest.skip(f"Ray's nodes do not start here: {output.strip()[-300:]}")
+    assert code == 0, output[-3000:]
+    told, by_node = json.loads((tmp_path / "told.json").read_text()), {}
+    for node, case in map(str.split, (tmp_path / "notes.txt").open()):
         by_node.setdefault(node, set()).add(case)
-    assert len(by_node) == 2 and at_kill, "one node was not at work"
-    assert len(at_kill["done"]) < 6, "the kill came after its shard"
-    assert report.made == 24 and len(lines(tmp_path / cluster.STORE)) == 24
-    assert lines(tmp_path / cluster.STORE) == alone(tmp_path / "one.jsonl", cards)
+    stored, cards = lines(tmp_path / cluster.STORE), make_cards(CASES)
+    assert told["made"] == len(stored) == CASES
+    assert stored == alone(tmp_path / "one.jsonl", cards)
     assert not list((tmp_path / cluster.SHARDS).iterdir())
-    twice = set.intersection(*by_node.values())
-    assert len(twice) <= 2, "dialogues that the dead node had stored were run again"
+    # The kill came amid a shard, and what that shard had stored was not run again.
+    assert len(by_node) == 2 and 2 <= len(told["at_kill"]) < SHARD
+    on_second = by_node.pop(told["second"])
+    (on_first,) = by_node.values()
+    assert on_first | on_second == {card.id for card in cards}
+    assert len(on_first & on_second) <= 1

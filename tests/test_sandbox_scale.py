@@ -129,7 +129,7 @@ def test_an_append_costs_the_same_however_large_the_store_is(large):
 def test_a_large_store_is_opened_and_read_with_its_keys_only_in_memory(
     large, operation
 ):
-    """Peak memory of a process that does it; a dict of keys alone takes 10 MB."""
+    """Peak memory of a process that does it; a dict with a tuple a dialogue takes 8."""
     path, _ = large
     command = [sys.executable, "-m", "helpers.sandbox.bench_store", "--one"]
     done = subprocess.run(

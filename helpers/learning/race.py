@@ -45,7 +45,8 @@ def by_distance(settings, seed: int, policy: str = "", paper: str = "") -> Make:
     own = Credit("mixed", settings.gamma, alpha=settings.alpha, scope=settings.scope)
 
     def make(name: str, think: bool = False) -> Recipe:
-        credit = own if name in ("MAPO", VERBAL) else None
+        mixed = name in ("MAPO", VERBAL)
+        credit = own if mixed else methods.METHODS[name].credit
         return methods.make_recipe(
             name, scale, **_chosen("mapo", settings, scale, name), seed=seed,
             think=think, rules="empa", reward="distance", credit=credit,

@@ -122,7 +122,7 @@ def stability(points: pd.DataFrame):
         points: of `learning_measures.log_points` with LOGGED.
     """
     figure, panels = look.grid(2, 2, 4.2)
-    smooth = points.copy()
+    smooth = points[points["grad_norm"] != 0].copy()  # where the policy learned
     runs = smooth.groupby(["label", "seed"])
     for ax, (name, unit) in zip(panels.flat, LOGGED.items(), strict=True):
         smooth[name] = runs[name].transform(

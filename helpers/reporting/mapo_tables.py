@@ -255,7 +255,8 @@ def main_table(compared: pd.DataFrame, reached: pd.DataFrame) -> pd.DataFrame:
 
 
 def stability(points: pd.DataFrame) -> pd.DataFrame:
-    """The training log of each label in a row, all steps of all seeds together.
+    """The training log of each label in a row: the steps of all seeds in which the
+    policy learned (PPO's critic learns alone at first: gradient norm 0).
 
     Args:
         points: of `learning_measures.log_points` with `mapo_figures.LOGGED`.
@@ -267,6 +268,7 @@ def stability(points: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for label, part in points.groupby("label", sort=False):
+        part = part[part["grad_norm"] != 0]
         norm = part["grad_norm"].dropna()
         rows.append(
             {"label": label, "runs": part["seed"].nunique(), "steps": len(norm),

@@ -1,4 +1,4 @@
-"""Figure: what the store costs a dialogue, from a thousand to a million of them.
+"""Figure: what the store costs a dialogue, against their number.
 
     figure, data = store_cost(measured())
 
@@ -43,8 +43,9 @@ def measured_where() -> dict:
 def growth(rows: pd.DataFrame) -> pd.DataFrame:
     """One row an operation: the smallest and the largest size, the processor time of a
     record at each, their ratio, and the memory at the largest (MB)."""
-    ordered = rows.sort_values("dialogues").groupby("operation", sort=False)
-    first, last = ordered.first(), ordered.last()
+    ordered = rows.sort_values("dialogues", kind="stable")
+    by_operation = ordered.groupby("operation", sort=False)
+    first, last = by_operation.first(), by_operation.last()
     table = pd.DataFrame(
         {
             "smallest": first["dialogues"],
