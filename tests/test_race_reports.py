@@ -148,6 +148,10 @@ def test_the_page_concludes_what_is_told_apart_and_nothing_else(wide_apart):
     assert open_["kind"] == findings.CANNOT and "not told apart" in open_["answer"]
     missing = page.loc[questions["PPO", "GRPO"]]
     assert missing["kind"] == findings.CANNOT and "was not run" in missing["answer"]
+    best = page.loc["Which method is the best?"]
+    assert best["kind"] == findings.CANNOT, "a first place is no difference"
+    assert "vanilla user: " in best["answer"] and "second user: " in best["answer"]
+    assert best["answer"].count("EPM-Q MAPO") == 2
     budget = page.loc["Was the budget equal?"]
     assert budget["kind"] == findings.CANNOT and "20 % fewer" in budget["answer"]
     assert (

@@ -134,10 +134,14 @@ def _agreement(own: pd.DataFrame) -> tuple:
         for a, b in combinations(wide.columns, 2)
     }
     low, high = min(pairs, key=pairs.get), max(pairs, key=pairs.get)
-    best = wide.idxmax()
-    text = "; ".join(f"{name}: {label}" for name, label in best.items())
-    return CANNOT if len(set(best)) > 1 else CAN, "Which method is the best?", (
-        f"First by each measure ({first['user'].iloc[0]} user): {text}. The measures "
+    every = own.pivot(index="label", columns=["user", "measure"], values="value")
+    text = "; ".join(
+        f"{user} user: " + ", ".join(f"{name} {label}" for name, label in part.items())
+        for user in dict.fromkeys(own["user"])
+        for part in [every[user].idxmax()]
+    )
+    return CANNOT, "Which method is the best?", (
+        f"First by each measure, {text}. With the first user the measures "
         f"agree least for {low[0]} and {low[1]} (rank correlation "
         f"{format_number(pairs[low], 2)}), most for {high[0]} and {high[1]} "
         f"({format_number(pairs[high], 2)}). A first place is no difference: see the "
