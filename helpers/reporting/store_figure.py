@@ -1,4 +1,4 @@
-"""Figure: what the store costs a dialogue, against their number.
+"""Figure: what the store costs a dialogue, from a thousand to a million of them.
 
     figure, data = store_cost(measured())
 
