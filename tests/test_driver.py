@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -289,7 +288,7 @@ def test_a_log_is_short(finished):
     assert len(lines) == 7
     assert lines[0].startswith("[1/2] 03_board: started ")
     assert "about 0:38 (plan: 5 min for 8 notebooks)" in lines[0]
-    assert re.match(r"\[1/2\] 03_board: done in \d+:\d\d;", lines[1])
+    assert lines[1].startswith("[1/2] 03_board: done in 0:0")
     assert lines[1].endswith("; left about 0:38 (plan: 5 min for 8 notebooks)")
     assert lines[4] == "artifacts: 2 made, 0 missing, 0 earlier, 0 not run, 1 not built"
     assert lines[5] == "  not built, by notebook: 06: 1"

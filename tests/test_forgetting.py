@@ -18,6 +18,7 @@ from helpers.learning.forgetting import INSTRUCTIONS, LANGUAGE, Instruction
 from helpers.learning.results import Result
 from helpers.reporting import benchmarks
 from helpers.reporting import forgetting_tables as tables
+from helpers.scoring import harness
 from helpers.scoring.harness import HarnessError
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -155,7 +156,7 @@ def test_without_results_the_printed_rows_stay():
 
 def test_a_harness_that_is_not_there_is_a_reason_and_no_score(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(benchmarks.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(harness.importlib.util, "find_spec", lambda name: None)
     scores, failed = benchmarks.run_all([start(tmp_path)], tmp_path)
     assert scores == {} and len(failed) == 3
     assert "not installed" in failed["base, MATH500"]
@@ -182,18 +183,18 @@ def test_lighteval_is_called_as_its_command_line_has_it(tmp_path, monkeypatch):
         shutil.copy(FIXTURES / "lighteval_results.json", tmp_path / "o/results_2.json")
         return type("Done", (), {"returncode": 0, "stderr": ""})
 
-    monkeypatch.setattr(benchmarks.importlib.util, "find_spec", lambda name: object())
-    monkeypatch.setattr(benchmarks.subprocess, "run", call)
+    monkeypatch.setattr(harness.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(harness.subprocess, "run", call)
     model = {"pretrained": "owner/name", "device": "cuda", "dtype": "bfloat16"}
     task = "lcb:codegeneration_v6"
-    found = benchmarks.lighteval(model, task, tmp_path / "o")
+    found = harness.lighteval(model, task, tmp_path / "o")
     assert found == {"codegen_pass@1:16": 0.125}
     assert seen == [[
         sys.executable, "-m", "lighteval", "accelerate",
         "model_name=owner/name,dtype=bfloat16", "lcb:codegeneration_v6|0",
         "--output-dir", str(tmp_path / "o"),
     ]]  # fmt: skip
-    benchmarks.lighteval(model, task, tmp_path / "o")
+    harness.lighteval(model, task, tmp_path / "o")
     assert len(seen) == 1, "a kept result is read"
     with pytest.raises(HarnessError, match="merge"):
-        benchmarks.lighteval({**model, "peft": "x"}, task, tmp_path / "o")
+        harness.lighteval({**model, "peft": "x"}, task, tmp_path / "o")

@@ -45,7 +45,7 @@ from helpers.learning.hindsight import (
 )
 from helpers.learning.lessons import critique_text
 from helpers.learning.rows import Row
-from helpers.learning.selection import select, trace_impacts, turns_of
+from helpers.learning.selection import is_pivotal, select, trace_impacts, turns_of
 from helpers.sandbox.dialogue import Dialogue, Failure, Turn
 
 TALK = [Message("user", "i cry"), Message("assistant", "ok ."), Message("user", "hmm")]
@@ -125,6 +125,10 @@ def test_judged_takes_the_largest_impacts_first_and_thins_a_dialogue():
     # Too few pivotal ones: the next by impact, so that the count is that of all arms.
     strict = select(turns, 6, replace(how, threshold=2), random.Random(0))
     assert sorted(abs(t.impact) for t in strict) == [1, 1, 2, 2, 2, 2]
+    # What is not known is not 0: taken last, and never pivotal.
+    every = select(turns, 10, replace(how, threshold=0), random.Random(0))
+    assert [t.impact for t in every[-2:]] == [None, None]
+    assert not is_pivotal(every[-1], replace(how, threshold=0))
 
 
 def test_all_comes_in_whole_dialogues():

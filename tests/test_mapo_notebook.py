@@ -13,12 +13,12 @@ from test_advantages import FIXTURE
 
 from helpers.data.published import load
 from helpers.data.scenarios import load_cards
-from helpers.learning import bench, methods, training
+from helpers.learning import bench, methods, results, training
 from helpers.learning.recipes import Checks
 from helpers.learning.results import Result
 from helpers.paths import NOTEBOOKS
-from helpers.reporting import mapo_benchmarks, mapo_board
-from helpers.scoring.harness import HarnessError, evaluate
+from helpers.reporting import benchmarks, mapo_board
+from helpers.scoring.harness import HarnessError, lm_eval
 
 GOLD = json.loads(FIXTURE.read_text())
 NOTEBOOK = NOTEBOOKS / "05_mapo.ipynb"
@@ -175,13 +175,13 @@ def real(tmp_path_factory):
 def test_the_policy_at_the_end_of_a_run_is_loaded(real, tmp_path, lora):
     result = Result("MAPO", real[lora], tmp_path, 1)
     model, chat = training.start_policy(real[lora])
-    start, _ = mapo_board.policy_of(replace(result, steps=0))
+    start, _ = results.policy_of(replace(result, steps=0))
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.requires_grad:
                 parameter.add_(0.05)
     model.save_pretrained(tmp_path / "policy")
-    found, _ = mapo_board.policy_of(result)
+    found, _ = results.policy_of(result)
     ids = torch.tensor([[3, 4, 5]])
     with torch.no_grad():
         expected, got, before = (m(ids).logits for m in (model, found, start))
@@ -227,44 +227,44 @@ WRITE = (
 def test_the_harness_is_called_once_and_read(tmp_path):
     program, out = stand_in(tmp_path, WRITE), tmp_path / "out"
     model = {"pretrained": "a/b", "peft": "c"}
-    found = evaluate(model, "eq_bench", out, program)
+    found = lm_eval(model, "eq_bench", out, program)
     assert found == {"eqbench": 41.5, "percent_parseable": 97.0}
     asked = json.loads((out / "asked.json").read_text())
     assert asked[asked.index("--model_args") + 1] == "pretrained=a/b,peft=c"
     assert asked[asked.index("--tasks") + 1] == "eq_bench"
-    assert evaluate(model, "eq_bench", out, "gone") == found, "kept"
+    assert lm_eval(model, "eq_bench", out, "gone") == found, "kept"
     with pytest.raises(HarnessError, match="holds eq_bench, not other"):
-        evaluate(model, "other", out, program)
+        lm_eval(model, "other", out, program)
 
 
 def test_a_harness_that_fails_says_why(tmp_path):
     with pytest.raises(HarnessError, match="gone is not installed"):
-        evaluate({}, "eq_bench", tmp_path / "none", "gone")
+        lm_eval({}, "eq_bench", tmp_path / "none", "gone")
     program = stand_in(tmp_path, "sys.exit('no such data set')")
     with pytest.raises(HarnessError, match="exit 1: no such data set"):
-        evaluate({}, "eq_bench", tmp_path / "none", program)
+        lm_eval({}, "eq_bench", tmp_path / "none", program)
 
 
 def test_what_was_not_run_is_a_row_without_a_number(real, tmp_path, monkeypatch):
     tiny = methods.make_recipe("GRPO", methods.Scale(1), rate=1e-3, entropy=0.0, seed=0)
     results = [Result("base", real[2], tmp_path, 0), Result("GRPO", tiny, tmp_path, 1)]
-    monkeypatch.setattr(mapo_benchmarks, "evaluate", lambda *_: {
+    monkeypatch.setattr(benchmarks, "lm_eval", lambda *_: {
         "eqbench": 41.5, "percent_parseable": 97.0})  # fmt: skip
-    table = mapo_benchmarks.table(results, tmp_path)
+    table = benchmarks.mapo_table(results, tmp_path)
     rows = table.set_index(["benchmark", "policy"])
     assert rows.loc[("EQ-Bench", "base"), "ours"] == 41.5
     other = rows.drop(index=("EQ-Bench", "base"))
     assert other["ours"].isna().all() and other["readable"].isna().all()
     assert "knows English" in rows.loc[("EQ-Bench", "GRPO"), "status"]
-    assert "no such task" in rows.loc[("EmoBench", "base"), "status"]
+    assert "a task of neither" in rows.loc[("EmoBench", "base"), "status"]
     printed = load("mapo_printed").set_index("item").loc[["EmoBench", "EQ-Bench"]]
     assert table["printed"].dropna().tolist() == printed["value"].tolist()
 
     def fails(*_):
         raise HarnessError("no network")
 
-    monkeypatch.setattr(mapo_benchmarks, "evaluate", fails)
-    table = mapo_benchmarks.table(results, tmp_path)
+    monkeypatch.setattr(benchmarks, "lm_eval", fails)
+    table = benchmarks.mapo_table(results, tmp_path)
     row = table.set_index(["benchmark", "policy"]).loc[("EQ-Bench", "base")]
     assert row["status"] == "not run: no network" and row.isna()["ours"]
 
@@ -275,7 +275,7 @@ def test_the_harness_loads_base_adapters_or_the_whole_policy(real, tmp_path):
         (2, 1, {"pretrained": real[2].policy, "peft": str(tmp_path / "policy")}),
         (0, 1, {"pretrained": str(tmp_path / "policy"), "tokenizer": real[0].policy}),
     ):
-        found = mapo_benchmarks.model_arguments(
+        found = benchmarks.model_arguments(
             Result("x", real[lora], tmp_path, steps)
         )
         assert {k: found[k] for k in found if k not in ("device", "dtype")} == expected

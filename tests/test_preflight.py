@@ -222,7 +222,8 @@ def test_planned_runs_are_those_that_the_notebook_starts(number, tmp_path, monke
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     (path,) = (p for p in find_notebooks(NOTEBOOKS) if p.name[:2] == number)
     cells = [c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
-    with_recipes = [c for c in cells if "def recipe(" in c or "results.train(" in c]
+    marks = "recipe = studies.", "results.train("
+    with_recipes = [c for c in cells if any(mark in c for mark in marks)]
     scope = _scope(number)
     with pytest.raises(Stop):
         for source in [*with_recipes_between(cells, with_recipes)]:
@@ -245,18 +246,18 @@ def _scope(number):
     """What the notebook has imported and set by then."""
     import dataclasses
 
-    from helpers.learning.credit import Credit
-    from helpers.learning.recipes import Checks
+    import pandas as pd
+
+    from helpers.learning import studies
     from helpers.learning.tuning import FAMILIES
 
     s = profiles.settings(number, "gpu")
     scope = {
         "methods": methods, "results": results, "replace": dataclasses.replace,
-        "Checks": Checks, "Credit": Credit, "FAMILIES": FAMILIES, "settings": s,
-        "training_dir": None,
+        "studies": studies, "FAMILIES": FAMILIES, "settings": s, "pd": pd,
+        "show": lambda *_: None, "training_dir": None,
         "released": ["distance", "absolute_distance", "increments", "potential",
                      "final_distance"],
-        "read_clauses": None, "read_free_text": None,
         "run": SimpleNamespace(run_dir=Path("x")),
     }  # fmt: skip
     return scope | values_of(number)[number] | {"PROFILE": "gpu"}

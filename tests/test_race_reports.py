@@ -11,7 +11,7 @@ from training_fakes import fake_run, fake_start, recipe, write_check
 from helpers.agents import calibration
 from helpers.data.scenarios import load_cards
 from helpers.files import write_atomically
-from helpers.learning import methods, race
+from helpers.learning import methods, race, studies
 from helpers.learning.recipes import Checks
 from helpers.learning.results import Result
 from helpers.learning.training import CURVE
@@ -191,7 +191,7 @@ def test_the_one_table_is_ordered_by_mean_rank(wide_apart):
 
 
 def test_every_label_of_the_race_has_a_look():
-    labels = [*race.BY_DISTANCE, *race.BY_RANK, race.VERBAL, "base", "supervised"]
+    labels = [*race.BY_DISTANCE, *race.BY_RANK, studies.VERBAL, "base", "supervised"]
     looks = {race_looks.look_of(label)[:2] for label in labels}
     assert len(looks) == len(labels)
     assert race_looks.look_of("MAPO, think")[2] == "--"
@@ -257,10 +257,10 @@ def test_the_field_has_everyone_with_every_seed():
         policy, device, rate, entropy, epsilon_high = "tiny", "cpu", 1e-3, 0.0, 0.28
         gamma, alpha, scope, judge_model = 0.85, 0.5, "batch", ""
 
-    distance, rank = race.by_distance(Sizes, 0), race.by_rank(Sizes, 2, 0)
+    distance, rank = studies.mapo(Sizes, 0), studies.rapo(Sizes, 0)
     recipes = race.field(distance, rank, range(3), ["MAPO", "RAPO"])
     labels = pd.Series([r.label for r in recipes])
-    wanted = [*race.BY_DISTANCE, race.VERBAL, *race.BY_RANK, "MAPO, think",
+    wanted = [*race.BY_DISTANCE, studies.VERBAL, *race.BY_RANK, "MAPO, think",
               "RAPO, think"]  # fmt: skip
     assert labels.value_counts().to_dict() == dict.fromkeys(wanted, 3)
     assert len({r.hash for r in recipes}) == len(recipes)

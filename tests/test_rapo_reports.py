@@ -100,9 +100,13 @@ def base(tmp_path_factory):
 
 def test_two_numbers_are_known_and_no_other_cell_is_filled():
     printed = load("rapo_printed")
-    known = printed.dropna(subset="value").set_index("item")["value"]
+    known = printed.set_index("item")["value"]
     assert known.to_dict() == {"EmoHarbor": 12.4, "SOTOPIA": 8.41}
-    assert (printed["source_kind"] == "fact sheet").all() and printed["note"].all()
+    sought = load("rapo_not_found")
+    assert "value" not in sought and len(sought) == 8
+    for frame in (printed, sought):
+        assert (frame["source_kind"] == "fact sheet").all()
+        assert frame["note"].notna().all()
 
 
 def test_every_open_choice_is_a_setting_of_the_core():

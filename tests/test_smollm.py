@@ -127,6 +127,8 @@ def test_two_steps_of_training_as_notebook_04_trains(policy, tmp_path):
     started_at_0 = [x for name, x in weights.items() if "lora_B" in name]
     assert started_at_0 and all(x.any() for x in started_at_0)
     for step in (0, 2):
-        (dialogue,) = training.read_check(tmp_path, step, "vanilla")
+        (dialogue,) = training.read_dialogues(
+            training.check_path(tmp_path, step, "vanilla")
+        )
         assert dialogue.failure is None and all(turn.reply for turn in dialogue.turns)
     assert json.loads((tmp_path / DONE).read_text())["seconds"] > 0

@@ -459,6 +459,7 @@ def test_micro_batches_change_memory_not_tokens(tmp_path):
         for t in (whole, parts)
     ]
     assert rows[0] == rows[1]
+    assert whole.curve[0]["advantage/std"] == parts.curve[0]["advantage/std"]
     assert parts.curve[0]["loss"] == pytest.approx(whole.curve[0]["loss"], abs=1e-7)
     pairs = zip(whole.model.parameters(), parts.model.parameters(), strict=True)
     for one, other in pairs:  # a mean over the update's tokens, not a mean of means

@@ -31,6 +31,7 @@ CREDITS = (
 )
 CONFIG = ROOT / "configs" / "accelerate" / "cpu_two_processes.yaml"
 STEPS = 3
+OF_TRL = {"entropy", "policy_loss"}  # the mean of the processes' means, not of tokens
 
 
 def rolls_of(model, rank: int, n: int):
@@ -118,13 +119,17 @@ def test_two_processes_are_one(two, tmp_path, credit):
     assert all(len(r["advantages"]) == 4 * STEPS for r in both)
     found = both[0]["advantages"] | both[1]["advantages"]
     assert found.keys() == one["advantages"].keys()
+    exact = 1e-9 if credit.needs_critic else 1e-12  # a critic's weights differ by rounding
     for name, given in one["advantages"].items():
-        assert found[name] == pytest.approx(given, abs=1e-9), name
+        assert found[name] == pytest.approx(given, abs=exact), name
     for r in both:
         torch.testing.assert_close(r["weights"], one["weights"], atol=1e-9, rtol=0)
     for alone, shared in zip(one["curve"], both[0]["curve"], strict=True):
-        for name in ("loss", "grad_norm", "reward", "dialogue/turns", "tokens/policy"):
-            assert shared[name] == pytest.approx(alone[name], abs=1e-6), name
+        assert shared.keys() == alone.keys()
+        for name in alone.keys() - OF_TRL:
+            if "time" not in name:
+                near = pytest.approx(alone[name], abs=1e-6, nan_ok=True)
+                assert shared[name] == near, name
 
 
 def test_the_second_process_has_another_load(two):

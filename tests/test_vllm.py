@@ -1,10 +1,13 @@
 """Rollouts with vLLM, with a stand-in for TRL's class: the real one needs a GPU."""
 
+import inspect
 from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
 from test_training_runs import RECIPE
+from trl.generation.vllm_client import VLLMClient
+from trl.generation.vllm_generation import VLLMGeneration
 
 from helpers.learning import methods, results, training, vllm
 from helpers.learning.engines import HfEngine
@@ -36,8 +39,13 @@ class StandIn:
 class Client:
     """TRL's VLLMClient: a server that any process may ask."""
 
+    mode = "processed_logprobs"
+
     def __init__(self, address):
         assert address == "http://localhost:1"
+
+    def get_server_info(self):
+        return {"model_config": {"logprobs_mode": self.mode}}
 
     def generate(self, prompts, temperature, max_tokens, generation_kwargs):
         run = Client.run.vllm._vllm
@@ -74,6 +82,15 @@ def test_a_run_with_vllm_syncs_once_an_update_and_learns(
     assert curve["loss"].notna().all()
 
 
+def test_a_server_without_the_temperature_in_its_numbers_is_refused(
+    stand_in, tmp_path, monkeypatch
+):
+    monkeypatch.setenv(vllm.SERVER, "http://localhost:1")
+    monkeypatch.setattr(Client, "mode", "raw_logprobs")
+    with pytest.raises(ValueError, match="--logprobs-mode processed_logprobs"):
+        training.Run(replace(RECIPE, engine="vllm_server"), tmp_path)
+
+
 def test_the_server_needs_an_address(stand_in, tmp_path):
     with pytest.raises(ValueError, match="VLLM_SERVER_URL"):
         training.Run(replace(RECIPE, engine="vllm_server"), tmp_path)
@@ -98,3 +115,18 @@ def test_the_engine_follows_policy_and_machine(
 ):
     monkeypatch.setattr(methods, "find_spec", lambda _: object() if there else None)
     assert methods.engine_for(policy, device) == engine
+
+
+@pytest.mark.parametrize(
+    "function",
+    [VLLMGeneration.__init__, VLLMClient.generate],
+    ids=["colocate", "server"],
+)
+def test_trl_asks_for_the_whole_distribution_where_nothing_is_said(function):
+    """And for the sampled token's log-probability alone; after the temperature."""
+    given = inspect.signature(function).parameters
+    whole = {"top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}
+    assert {name: given[name].default for name in whole} == whole
+    assert given["logprobs"].default == 0
+    source = inspect.getsource(VLLMGeneration)
+    assert 'logprobs_mode="processed_logprobs"' in source

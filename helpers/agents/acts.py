@@ -29,6 +29,8 @@ ACTS = {
     "dismiss": "makes the matter small or sends the person away",
 }
 INSIGHT = ("sides", "motives", "self_look")
+# Kinds that mostly do harm; advice does when it comes early.
+HARMFUL = ("advise", "lecture", "platitude", "dismiss", "flatter")
 
 
 @dataclass(frozen=True, slots=True)

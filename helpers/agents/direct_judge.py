@@ -15,7 +15,7 @@ from typing import Any
 from helpers.agents import cards
 from helpers.agents.empa_judge import NAMES, NOTHING
 from helpers.agents.levels import text_field
-from helpers.agents.llm import LLMClient, complete_or_fail
+from helpers.agents.llm import LLMClient, ask_json
 from helpers.agents.roles import History
 from helpers.agents.templates import fingerprint, render
 from helpers.data.scenarios import Scenario
@@ -51,16 +51,9 @@ class DirectJudge:
             context=cards.numbered(history[:-2], *names) or NOTHING[language],
             window=cards.numbered(history[-2:], *names),
         )
-        reply = complete_or_fail(
-            self.client,
-            self.role,
-            [{"role": "user", "content": prompt}],
-            as_role="judge",
-            json=True,
-            check=_score,
-            repeat=repeat,
+        return ask_json(
+            self.client, self.role, prompt, _score, as_role="judge", repeat=repeat
         )
-        return reply.data
 
 
 def _score(data: Mapping[str, Any]) -> float:

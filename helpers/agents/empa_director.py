@@ -17,7 +17,7 @@ import numpy as np
 
 from helpers.agents import cards
 from helpers.agents.director_tools import check_call, tool_schemas
-from helpers.agents.llm import LLMClient, complete_or_fail
+from helpers.agents.llm import LLMClient, ask_json
 from helpers.agents.roles import Guidance, History, StatePacket
 from helpers.agents.templates import fingerprint, render
 from helpers.data.scenarios import Scenario
@@ -119,17 +119,15 @@ class DirectorSession:
             memories=self._memory_list(),
             min_turns=epm.min_turns,
         )
-        reply = complete_or_fail(
+        tool, arguments = ask_json(
             self._director.client,
             self._director.role,
-            [{"role": "user", "content": prompt}],
+            prompt,
+            lambda data: check_call(data, n_stages),
             as_role="director",
-            json=True,
             tools=tool_schemas(n_stages),
-            check=lambda data: check_call(data, n_stages),
             repeat=self._seed,
         )
-        tool, arguments = reply.data
         stop = tool == "end_conversation" and state.turn >= epm.min_turns
         return Guidance(tool, arguments, self._text(tool, arguments), stop)
 

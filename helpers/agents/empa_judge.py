@@ -15,7 +15,7 @@ from typing import Any
 
 from helpers.agents import cards
 from helpers.agents.levels import ratings
-from helpers.agents.llm import LLMClient, complete_or_fail
+from helpers.agents.llm import LLMClient, ask_json
 from helpers.agents.roles import History, Judgement
 from helpers.agents.templates import fingerprint, render
 from helpers.data.scenarios import Scenario
@@ -108,13 +108,11 @@ class JudgeSession:
 
     def _ask(self, role: str, prompt: str, ranges, repeat: int):
         """One user message, no system message, as in the released code."""
-        reply = complete_or_fail(
+        return ask_json(
             self._judge.client,
             role,
-            [{"role": "user", "content": prompt}],
+            prompt,
+            lambda data: ratings(data, ranges, ranges is MDEP_RANGES),
             as_role="judge",
-            json=True,
-            check=lambda data: ratings(data, ranges, ranges is MDEP_RANGES),
             repeat=repeat,
         )
-        return reply.data

@@ -314,5 +314,19 @@ def complete_or_fail(
     return reply
 
 
+def ask_json(
+    client: LLMClient, role: str, prompt: str, check: Check, *, as_role: str,
+    **request: Any,
+) -> Any:  # fmt: skip
+    """What `check` made of the JSON answer to one user message.
+
+    Args, raises: as `complete_or_fail`. check: data -> value; a ValueError asks again.
+    """
+    messages = [{"role": "user", "content": prompt}]
+    return complete_or_fail(
+        client, role, messages, as_role=as_role, json=True, check=check, **request
+    ).data
+
+
 def _in(folder: Path | None, name: str) -> Path | None:
     return None if folder is None else Path(folder) / name

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from helpers.agents.empa_judge import EmpaJudge
-from helpers.agents.llm import LLMClient, complete_or_fail
+from helpers.agents.llm import LLMClient, ask_json
 from helpers.agents.llm_settings import RoleSettings
 from helpers.agents.roles import RoleFailure
 from helpers.agents.templates import fingerprint, render
@@ -122,18 +122,12 @@ class LLMPipeline:
 
     def _ask(self, prompt: str, check: Callable, repeat: int = 0):
         try:
-            reply = complete_or_fail(
-                self._client,
-                "pipeline",
-                [{"role": "user", "content": prompt}],
-                as_role="pipeline",
-                json=True,
-                check=check,
+            return ask_json(
+                self._client, "pipeline", prompt, check, as_role="pipeline",
                 repeat=repeat,
-            )
+            )  # fmt: skip
         except RoleFailure as error:
             raise BackendFailed(str(error)) from error
-        return reply.data
 
 
 def expand(

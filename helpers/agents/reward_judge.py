@@ -13,14 +13,14 @@ Its prompts are not known; these are the kit's own.
 Paper: RAPO, arXiv 2603.15434 (fact sheet, 3.1, 3.2): a reconstruction.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helpers.agents import cards
 from helpers.agents.levels import level_field, text_field
-from helpers.agents.llm import LLMClient, complete_or_fail
+from helpers.agents.llm import LLMClient, ask_json
 from helpers.agents.llm_settings import RoleSettings
 from helpers.agents.roles import Comparison, ImpactJudge, RewardModel, Verdict
 from helpers.agents.templates import fingerprint, render
@@ -74,7 +74,10 @@ class LLMRewardModel:
             shown="" if comparison.reactions is None else SHOWN[language],
             replies="\n".join(lines),
         )  # fmt: skip
-        return _asked(self, prompt, lambda data: _verdict(data, group), attempt)
+        return ask_json(
+            self.client, self.role, prompt, lambda data: _verdict(data, group),
+            as_role=self.role, repeat=attempt,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,10 @@ class LLMImpactJudge:
             "rapo_selection", self.language, card=_person(card), turns=count,
             talk="\n".join(talk),
         )  # fmt: skip
-        return _asked(self, prompt, lambda data: _impacts(data, count), 0)
+        return ask_json(
+            self.client, self.role, prompt, lambda data: _impacts(data, count),
+            as_role=self.role,
+        )  # fmt: skip
 
 
 class Judges(NamedTuple):
@@ -144,14 +150,6 @@ def make_judges(
 
 def _person(card: Scenario) -> str:
     return f"{cards.persona_text(card)}\n{cards.background_text(card)}".strip()
-
-
-def _asked(judge, prompt: str, check: Callable, repeat: int) -> Any:
-    reply = complete_or_fail(
-        judge.client, judge.role, [{"role": "user", "content": prompt}],
-        as_role=judge.role, json=True, check=check, repeat=repeat,
-    )  # fmt: skip
-    return reply.data
 
 
 def _verdict(data: Mapping[str, Any], group: int) -> Verdict:

@@ -18,13 +18,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from helpers.agents.acts import ACTS, Act, Reader, Reading
+from helpers.agents.acts import ACTS, HARMFUL, Act, Reader, Reading
 from helpers.agents.clauses import read_clauses
 from helpers.agents.roles import Comparison, Outcome, RoleFailure, Verdict
 from helpers.agents.scripted import rules_source
 
-HARMFUL = ("flatter", "lecture", "platitude", "dismiss")
-TO_LEAVE = ("advise", *HARMFUL)  # `lessons.HARMFUL`: what a note may warn of
 MOST_ACTS = 3  # to do, in a critique
 Write = Callable[[Iterable[Act], Iterable[Act]], str]
 
@@ -87,9 +85,10 @@ class ScriptedRewardModel:
 
 
 def good_looks(reading: Reading) -> int:
-    """A rubric on the reply alone: kinds of supportive acts, minus harmful ones."""
+    """A rubric on the reply alone: kinds of acts, minus those that harm whenever they
+    come; advice may be what is wanted."""
     kinds = reading.kinds()
-    harmful = sum(kind in HARMFUL for kind in kinds)
+    harmful = sum(kind in HARMFUL and kind != "advise" for kind in kinds)
     return len(kinds) - 2 * harmful - 2 * reading.noise
 
 
@@ -121,6 +120,6 @@ def contrast(
     kinds = [
         act.kind
         for act in sorted((a for a in acts_at(worst) if merit(a) < 0), key=merit)
-        if act.kind in TO_LEAVE and act.kind not in praised
+        if act.kind in HARMFUL and act.kind not in praised
     ]
     return better, [Act(kind) for kind in kinds[:1]]

@@ -22,7 +22,7 @@ from typing import Any
 from helpers.agents import cards
 from helpers.agents.emotion import EmotionRules
 from helpers.agents.levels import level_field, text_field
-from helpers.agents.llm import LLMClient, complete_or_fail
+from helpers.agents.llm import LLMClient, ask_json
 from helpers.agents.llm_settings import RoleSettings
 from helpers.agents.roles import Feeling, Guidance, History, Message, Utterance
 from helpers.agents.templates import fingerprint, render
@@ -193,16 +193,14 @@ class SageSession:
             return found
 
         prompt = render(template, self._card.language, **self._common, **values)
-        reply = complete_or_fail(
+        return ask_json(
             self._user.client,
             self._user.role,
-            [{"role": "user", "content": prompt}],
+            prompt,
+            check,
             as_role="user",
-            json=True,
-            check=check,
             repeat=self._seed,
         )
-        return reply.data
 
 
 def _renamed(message: Message, names: dict[str, str]) -> dict[str, str]:

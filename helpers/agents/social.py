@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from helpers.agents.levels import text_field
-from helpers.agents.llm import LLMClient, complete_or_fail
+from helpers.agents.llm import LLMClient, ask_json
 from helpers.agents.templates import fingerprint, render
 from helpers.data.social import SocialScenario
 
@@ -185,11 +185,9 @@ class LLMPlayer:
             scene=scenario.scene, goal=scenario.goals[seat],
             talk=shown(scenario, said) or NOTHING[self.language],
         )  # fmt: skip
-        reply = complete_or_fail(
-            self.client, self.role, [{"role": "user", "content": prompt}],
-            as_role="policy", json=True, check=_action, repeat=len(said),
-        )  # fmt: skip
-        return reply.data
+        return ask_json(
+            self.client, self.role, prompt, _action, as_role="policy", repeat=len(said)
+        )
 
 
 def lines(scenario: SocialScenario, said: Said) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from helpers.agents import cards
 from helpers.agents.calibration import GROUPS
 from helpers.agents.levels import level_field, ratings, text_field
-from helpers.agents.llm import LLMClient, complete_or_fail
+from helpers.agents.llm import LLMClient, ask_json
 from helpers.agents.roles import Message, RoleFailure
 from helpers.agents.templates import fingerprint, render
 from helpers.data.scenarios import Scenario
@@ -174,16 +174,9 @@ class StrategyJudge:
 
     def _ask(self, template: str, check: Callable, repeat: int = 0, **values) -> Any:
         prompt = render(template, self.language, **values)
-        reply = complete_or_fail(
-            self.client,
-            self.role,
-            [{"role": "user", "content": prompt}],
-            as_role="judge",
-            json=True,
-            check=check,
-            repeat=repeat,
+        return ask_json(
+            self.client, self.role, prompt, check, as_role="judge", repeat=repeat
         )
-        return reply.data
 
 
 def _or_none(ask: Callable, *args) -> Any:

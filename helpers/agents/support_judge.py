@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from helpers.agents import cards
 from helpers.agents.levels import ratings, text_field
-from helpers.agents.llm import LLMClient, complete_or_fail
+from helpers.agents.llm import LLMClient, ask_json
 from helpers.agents.roles import Message
 from helpers.agents.templates import fingerprint, render
 from helpers.data.scenarios import Scenario
@@ -124,11 +124,9 @@ class SupportJudge:
 
     def _ask(self, template: str, check: Callable, **values) -> Any:
         prompt = render(template, self.language, **values)
-        reply = complete_or_fail(
-            self.client, self.role, [{"role": "user", "content": prompt}],
-            as_role="judge", json=True, check=check,
-        )  # fmt: skip
-        return reply.data
+        return ask_json(
+            self.client, self.role, prompt, check, as_role="judge"
+        )
 
 
 def messages(dialogue: "Dialogue") -> list[Message]:

@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from helpers.agents.acts import ACTS, Act
+from helpers.agents.acts import ACTS, HARMFUL, Act
 from helpers.agents.clauses import read_clauses
 from helpers.agents.lines import FIRST
 from helpers.agents.policies import Facts, Heuristic, say
@@ -25,7 +25,6 @@ from helpers.data.scenarios import Hidden, Scenario
 from helpers.sandbox.episode import Episode, RunSettings
 
 CRITIQUED = 0.2  # share of the turns of a lesson that carry a critique
-HARMFUL = ("advise", "lecture", "platitude", "dismiss", "flatter")
 CARING = {"NoFault": "no_fault", "Dialectic": "sides", "AnalyseOthers": "motives",
           "SelfReflect": "self_look"}  # fmt: skip
 

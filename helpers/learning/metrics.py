@@ -119,7 +119,7 @@ def dialogue_metrics(
     held = column["failed"] == 0
     totals = rewards.sum(1)[valid.any(1)]
     returns = turn_returns(rewards, valid, gamma)
-    _, spread, company = statistics(returns, valid, group_ids, "turn")
+    _, deviation, company = statistics(returns, valid, group_ids, "turn")
     kept = advantages[mask]
     per_dialogue = (advantages * mask).sum(1) / mask.sum(1)
     numbers = {
@@ -133,7 +133,7 @@ def dialogue_metrics(
         "tokens/all": column["tokens"].sum(),
         "reward": totals.mean(),
         "reward_std": totals.std() if len(totals) > 1 else torch.nan,
-        "group/compared_share": (spread[valid] > 0).double().mean(),
+        "group/compared_share": (deviation[valid] > 0).double().mean(),
         "group/singletons": (company[valid] == 1).sum(),
         "advantage/mean": kept.mean(),
         "advantage/std": kept.std(correction=0),
@@ -142,8 +142,9 @@ def dialogue_metrics(
     for k in range(rewards.shape[1]):
         for name, of_turn in (("reward", rewards), ("return", returns)):
             seen = of_turn[:, k][valid[:, k]]
+            spread = seen.std(correction=0) if len(seen) else torch.nan
             numbers[f"turn_{k + 1}/{name}_mean"] = seen.mean()
-            numbers[f"turn_{k + 1}/{name}_std"] = seen.std(correction=0)
+            numbers[f"turn_{k + 1}/{name}_std"] = spread
     if given.returns is not None:
         numbers["critic/explained_variance"] = explained_variance(
             batch["values"], given.returns, mask

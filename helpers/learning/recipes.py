@@ -26,12 +26,12 @@ from helpers.learning.worlds import RULES, TEMPERS
 from helpers.sandbox.store import settings_hash
 
 # The modules whose edits make another run, from the root of the package; those of RAPO
-# are added for its own runs.
+# and of vLLM count for the runs that use them.
 CORE = {
     "learning": (
         "advantages", "batches", "chat", "credit", "critic", "decoder", "engines",
         "groups", "housekeeping", "models", "rewards", "rollout", "rows", "settings",
-        "tiny", "trainer", "training", "vllm", "worlds",
+        "tiny", "trainer", "training", "worlds",
     ),
     "sandbox": ("episode", "run"),
     "scoring": ("epm", "geometry", "rubric", "verdicts"),
@@ -138,7 +138,9 @@ class Recipe:
         del described["label"]
         judges = self.hindsight
         asked = judges and bool(judges.reward_model or judges.judge_model)
-        sources = _sources(self.policy, self.user_model, self.checks.split, asked)
+        sources = _sources(
+            self.policy, self.user_model, self.checks.split, self.engine, asked
+        )
         return settings_hash({"recipe": described, "sources": sources})
 
     def folder(self, training: Path) -> Path:
@@ -151,7 +153,7 @@ class Recipe:
 
 @cache
 def _sources(
-    policy: str, user_model: str, split: str, judged: bool | None
+    policy: str, user_model: str, split: str, engine: str, judged: bool | None
 ) -> dict[str, Any]:
     """Hashes of what a run depends on beside its settings. The weights of a policy
     other than the tiny one, and a model behind an endpoint, are known by name only.
@@ -165,6 +167,8 @@ def _sources(
     files = {"core": modules(CORE), "cards": [split_path("train"), split_path(split)]}
     if judged is not None:
         files["hindsight"] = modules(HINDSIGHT)
+    if engine in ("vllm", "vllm_server"):
+        files["vllm"] = modules({"learning": ("vllm",)})
     if policy == "tiny":
         files["start"] = [POLICY / "model.safetensors"]
     else:

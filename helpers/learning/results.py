@@ -7,12 +7,24 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
+from transformers.utils import logging
 
-from helpers.data.scenarios import load_cards
+from helpers.data.scenarios import Scenario, load_cards
 from helpers.learning import processes
+from helpers.learning.chat import ChatFormat
 from helpers.learning.recipes import Recipe
-from helpers.learning.training import CURVE, check_path, check_start, read_check
+from helpers.learning.training import (
+    CURVE,
+    check_path,
+    check_start,
+    read_dialogues,
+    start_policy,
+    talk,
+    write_dialogues,
+)
 from helpers.learning.workers import DONE, run_jobs
+from helpers.learning.worlds import World
 from helpers.sandbox.dialogue import Dialogue
 from helpers.scoring.epm import zone_distance
 
@@ -30,7 +42,8 @@ class Result:
         """The dialogues of a check: of the last one, with the first user, unless said
         otherwise."""
         user = user or self.recipe.checks.users[0]
-        return read_check(self.folder, self.steps if step is None else step, user)
+        step = self.steps if step is None else step
+        return read_dialogues(check_path(self.folder, step, user))
 
     @property
     def curve(self) -> pd.DataFrame:
@@ -74,6 +87,38 @@ def start(recipe: Recipe, training: Path, label: str = "base") -> Result:
     """The policy of a recipe before training, checked as a finished run is."""
     folder = Path(training) / f"start-{recipe.hash}"
     return Result(label, recipe, check_start(recipe, folder), 0)
+
+
+def policy_of(result: Result) -> tuple[torch.nn.Module, ChatFormat]:
+    """The policy at the end of a run, or before it for a result without steps."""
+    logging.disable_progress_bar()  # one would be drawn for each policy
+    model, chat = start_policy(result.recipe)
+    if result.steps:
+        folder = result.folder / "policy"
+        if result.recipe.lora:
+            model.load_adapter(folder, "default")
+        else:
+            model = type(model).from_pretrained(folder, use_safetensors=True)
+    return model.to(result.recipe.trainer.device), chat
+
+
+def play(
+    result: Result, world: World, cards: Sequence[Scenario], folder: Path, name: str
+) -> list[Dialogue]:
+    """One dialogue a card with `policy_of` a result, in any world; kept in `folder`,
+    and read from there the next time.
+
+    Args:
+        name: of the world, part of the file's name.
+    """
+    recipe = result.recipe
+    file = f"{result.folder.name}-{result.steps}-{name}-{len(cards)}.jsonl"
+    path = Path(folder) / file
+    if not path.is_file():
+        model, chat = policy_of(result)
+        rows = talk(recipe, model, chat, world, cards, recipe.checks.seed)
+        write_dialogues(path, [row.dialogue for row in rows])
+    return read_dialogues(path)
 
 
 def scores(results: Sequence[Result], user: str, step: int | None = None):

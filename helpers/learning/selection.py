@@ -101,7 +101,9 @@ def is_pivotal(turn: HindsightTurn, settings: HindsightSettings) -> bool:
 
 
 def _merit(turn: HindsightTurn, settings: HindsightSettings) -> tuple[bool, int]:
-    impact = turn.impact or 0
+    if turn.impact is None:  # not known is not 0: taken last
+        return False, -1
+    impact = turn.impact
     sign = {"both": True, "negative": impact < 0, "positive": impact > 0}
     wanted = sign[settings.polarity]
     return wanted and abs(impact) >= settings.threshold, abs(impact)

@@ -249,7 +249,7 @@ class DialogueTrainer(GRPOTrainer):
         the policy gets no gradient at all, so that the optimiser leaves it alone."""
         self.minibatch, loss, share = inputs, 0.0, self._share(inputs)
         if self.critic is not None:
-            loss = share * self._critic_loss(inputs)
+            loss = self._critic_loss(inputs, share)
         if self.critic is None or self.generation >= self.critic_settings.warmup_steps:
             policy = super()._compute_loss(model, inputs)
             loss = loss + share * policy + self.more_loss(inputs)
@@ -272,14 +272,15 @@ class DialogueTrainer(GRPOTrainer):
         every = int(self.accelerator.reduce(tokens, "sum"))
         return int(inputs["tool_mask"].sum()) * parts * processes / max(1, every)
 
-    def _critic_loss(self, inputs) -> Tensor:
+    def _critic_loss(self, inputs, share: float) -> Tensor:
         loss, clipped = value_loss(
             self._values(inputs), inputs["old_values"], inputs["returns"],
             inputs["tool_mask"], self.critic_settings.value_clip,
         )  # fmt: skip
-        both = self.accelerator.reduce(torch.stack([loss.detach(), clipped]), "mean")
-        self._log({"critic/value_loss": both[0], "critic/clip_share": both[1]})
-        return loss / self.current_gradient_accumulation_steps
+        both = share * torch.stack([loss, clipped.to(loss)])
+        mean = self.accelerator.reduce(both.detach(), "mean")
+        self._log({"critic/value_loss": mean[0], "critic/clip_share": mean[1]})
+        return both[0] / self.current_gradient_accumulation_steps
 
     def _stop(self, loss: Tensor, inputs: dict[str, Tensor]) -> None:
         update, rank = self.state.global_step + 1, self.accelerator.process_index

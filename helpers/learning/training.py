@@ -188,8 +188,7 @@ def check(
         if not path.is_file():
             world = meet(recipe, checks.rules, user, folder)
             rows = talk(recipe, model, chat, world, cards, checks.seed, engine=engine)
-            lines = [row.dialogue.to_json() for row in rows]
-            write_atomically(path, "\n".join(lines) + "\n")
+            write_dialogues(path, [row.dialogue for row in rows])
 
 
 def check_start(recipe: Recipe, folder: Path) -> Path:
@@ -282,10 +281,15 @@ def check_path(folder: Path, step: int, user: str) -> Path:
     return Path(folder) / "checks" / f"{step:05d}-{user}.jsonl"
 
 
-def read_check(folder: Path, step: int, user: str) -> list[Dialogue]:
-    """The dialogues of one check, in the order of the cards."""
-    text = check_path(folder, step, user).read_text(encoding="utf-8")
-    return [Dialogue.from_json(line) for line in text.splitlines()]
+def write_dialogues(path: Path, dialogues: Sequence[Dialogue]) -> None:
+    lines = [dialogue.to_json() for dialogue in dialogues]
+    write_atomically(path, "\n".join(lines) + "\n")
+
+
+def read_dialogues(path: Path) -> list[Dialogue]:
+    """In the order in which `write_dialogues` got them: that of the cards."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [Dialogue.from_json(line) for line in lines]
 
 
 class _Watch(TrainerCallback):

@@ -40,7 +40,8 @@ class SyncedVllm:
             mode: key of MODES. trainer: a DialogueTrainer. end_id: ends a reply.
 
         Raises:
-            ImportError: vLLM is not installed. ValueError: no address of the server.
+            ImportError: vLLM is not installed. ValueError: no address of the server, or
+            a server whose log-probabilities are not those that it samples by.
         """
         address = os.environ.get(SERVER)
         if mode == "vllm_server" and not address:
@@ -59,7 +60,10 @@ class SyncedVllm:
             temperature=trainer.temperature,
             generation_kwargs=stop,
         )
-        self._client = VLLMClient(address) if mode == "vllm_server" else None
+        self._client = None
+        if mode == "vllm_server":
+            self._client = VLLMClient(address)
+            _refuse_raw(self._client.get_server_info(), address)
         self.engine = VllmEngine(self._sample)
 
     def sync(self) -> None:
@@ -81,3 +85,12 @@ class SyncedVllm:
             ids, logprobs = made["completion_ids"], made["logprobs"]
         # One number a token: TRL asks for the sampled one alone.
         return ids, [[token[0] for token in reply] for reply in logprobs]
+
+
+def _refuse_raw(info: dict, address: str) -> None:
+    given = info["model_config"]["logprobs_mode"]
+    if given != "processed_logprobs":
+        raise ValueError(
+            f"the server at {address} gives {given}, which leave the temperature out: "
+            "start it with --logprobs-mode processed_logprobs"
+        )

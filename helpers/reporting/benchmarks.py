@@ -1,60 +1,77 @@
-"""General ability after training, by harnesses that others keep, for RLVER's Table 2.
+"""General ability after training, by harnesses that others keep: real policies only.
 
-Nothing is scored here. lm-eval (environment.yml) runs through `scoring.harness`;
-LiveCodeBench is a task of lighteval only, which is to be installed by hand, beside the
-pins: `lighteval` makes the command, runs it and reads its file. Which tasks exist was
-looked up in the packages, lm-eval 0.4.13 and lighteval 0.13.0; EmoBench is in neither,
-and EQ-Bench stands in notebook 05's table.
+RLVER's Table 2 (MATH500, LiveCodeBench, IFEval) and MAPO's two other benchmarks
+(EQ-Bench, EmoBench) beside the printed numbers. Nothing is scored here:
+`scoring.harness` runs lm-eval and lighteval. Which tasks exist was looked up in the
+packages, lm-eval 0.4.13 and lighteval 0.13.0. What was not run stays blank, with the
+reason: the tiny policy knows some 270 words and cannot be asked, and offline
+`learning.forgetting` stands in for it.
 
-Offline `learning.forgetting` stands in, for the tiny policy only.
-
-Paper: RLVER (arXiv 2507.03112) Table 2.
+Papers: RLVER, arXiv 2507.03112, Table 2; MAPO, arXiv 2603.06194 (abstracts); EQ-Bench,
+arXiv 2312.06281; EmoBench, arXiv 2402.12071.
 """
 
-import importlib.util
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.learning.results import Result
-from helpers.reporting.mapo_benchmarks import model_arguments
-from helpers.scoring.harness import HarnessError, evaluate
+import pandas as pd
 
-LM_EVAL, LIGHTEVAL = "lm-eval", "lighteval"
+from helpers.data.published import load
+from helpers.learning.models import SMOLLM2, smollm2
+from helpers.learning.results import Result
+from helpers.scoring.harness import (
+    LIGHTEVAL,
+    LM_EVAL,
+    HarnessError,
+    lighteval,
+    lm_eval,
+)
 
 
 @dataclass(frozen=True)
 class Benchmark:
     """A benchmark and where it runs.
 
-    name: as printed. harness, task, metric: where it is and what of it is read, a share
-    of 1; empty where no harness has it.
+    name: as printed. harness, task, metric: where it is and what of it is read; empty
+    where no harness has it.
     """
 
     name: str
-    harness: str
-    task: str
-    metric: str
-    note: str = ""
+    harness: str = ""
+    task: str = ""
+    metric: str = ""
+
+    def measure(self, result: Result, folder: Path) -> dict[str, float]:
+        """The metrics for the policy of a run or a start, kept in `folder`.
+
+        Raises: HarnessError, also without the metric that is read.
+        """
+        run = lm_eval if self.harness == LM_EVAL else lighteval
+        name = f"{result.recipe.hash}-{result.steps}"
+        out = Path(folder) / self.task.replace(":", "-") / name
+        found = run(model_arguments(result), self.task, out)
+        if self.metric not in found:
+            raise HarnessError(f"{self.task} gave no {self.metric}")
+        return found
 
 
-BENCHMARKS = (
+# The metrics of Table 2 are shares of 1. LiveCodeBench runs what the model writes: use
+# a container.
+TABLE2 = (
     Benchmark("MATH500", LM_EVAL, "hendrycks_math500", "exact_match"),
     Benchmark("IFEval", LM_EVAL, "ifeval", "prompt_level_strict_acc"),
     Benchmark(
-        "LiveCodeBench v6",
-        LIGHTEVAL,
-        "lcb:codegeneration_v6",
-        "codegen_pass@1:16",
-        "runs what the model writes: use a container",
+        "LiveCodeBench v6", LIGHTEVAL, "lcb:codegeneration_v6", "codegen_pass@1:16"
     ),
-    Benchmark("EQ-Bench", LM_EVAL, "eq_bench", "eqbench", "in notebook 05"),
-    Benchmark("EmoBench", "", "", "", "in neither harness"),
 )
-TABLE2 = BENCHMARKS[:3]
+MAPO = (
+    Benchmark("EQ-Bench", LM_EVAL, "eq_bench", "eqbench"),
+    Benchmark("EmoBench"),
+)
+READABLE = "percent_parseable"
+NO_TASK = "not run: a task of neither lm-eval 0.4.13 nor lighteval 0.13.0"
+TINY = "not run: needs a policy that knows English (gpu, paper)"
 
 
 def run_all(
@@ -69,61 +86,60 @@ def run_all(
     scores: dict[str, dict[str, float]] = {}
     failed: dict[str, str] = {}
     for result in {r.label: r for r in reversed(results)}.values():
-        name = f"{result.recipe.hash}-{result.steps}"
         for one in TABLE2:
-            run = evaluate if one.harness == LM_EVAL else lighteval
-            out = Path(folder) / one.task.replace(":", "-") / name
             try:
-                found = run(model_arguments(result), one.task, out)
-                value = 100 * found[one.metric]
+                found = one.measure(result, folder)
             except HarnessError as error:
                 failed[f"{result.label}, {one.name}"] = str(error)
-            except KeyError:
-                failed[f"{result.label}, {one.name}"] = f"no {one.metric} in {out.name}"
             else:
-                scores.setdefault(result.label, {})[one.name] = value
+                scores.setdefault(result.label, {})[one.name] = 100 * found[one.metric]
     return scores, failed
 
 
-def lighteval_command(model: dict[str, str], task: str, out: Path) -> list[str]:
-    """The command line of lighteval for one task, without examples in the prompt.
+def mapo_table(results: Sequence[Result], folder: Path) -> pd.DataFrame:
+    """MAPO's two: one row a benchmark and policy, then the printed numbers.
 
-    Args: as `harness.evaluate`.
+    Args:
+        results: starts and runs, one of each label. folder: for the harness's files.
 
-    Raises: HarnessError for an adapter: it has to be merged into its model first.
+    Returns:
+        benchmark, policy, ours (its own units; an answer that cannot be read counts 0,
+        as in the harness), readable (%), printed, what (is printed), status.
     """
-    if "peft" in model:
-        raise HarnessError(f"{LIGHTEVAL}: merge the adapter into its model first")
-    given = f"model_name={model['pretrained']},dtype={model['dtype']}"
-    return [
-        *(sys.executable, "-m", LIGHTEVAL, "accelerate", given, f"{task}|0"),
-        *("--output-dir", str(out)),
-    ]
+    rows = []
+    for one in MAPO:
+        for result in results:
+            row = {"benchmark": one.name, "policy": result.label}
+            if not one.harness:
+                row["status"] = NO_TASK
+            elif result.recipe.policy == "tiny":
+                row["status"] = TINY
+            else:
+                try:
+                    found = one.measure(result, folder)
+                    row |= {"ours": found[one.metric], "readable": found[READABLE],
+                            "status": "rerun"}  # fmt: skip
+                except HarnessError as error:
+                    row["status"] = f"not run: {error}"
+            rows.append(row)
+    printed = load("mapo_printed")
+    for row in printed[printed["item"].isin([one.name for one in MAPO])].itertuples():
+        rows.append(
+            {"benchmark": row.item, "policy": f"MAPO: {row.row}",
+             "printed": row.value, "what": row.column, "status": "printed"}
+        )  # fmt: skip
+    columns = ["benchmark", "policy", "ours", "readable", "printed", "what", "status"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.astype({"ours": float, "readable": float, "printed": float})
 
 
-def lighteval(model: dict[str, str], task: str, out: Path) -> dict[str, float]:
-    """The metrics of one task by lighteval, kept in `out` and read from there again.
-
-    Args, returns, raises: as `harness.evaluate`.
-    """
-    command = lighteval_command(model, task, out)
-    found = sorted(Path(out).rglob("results_*.json"))
-    if not found:
-        if importlib.util.find_spec(LIGHTEVAL) is None:
-            raise HarnessError(f"{LIGHTEVAL} is not installed; it is not in the pins")
-        done = subprocess.run(
-            command, capture_output=True, text=True, stdin=subprocess.DEVNULL
-        )
-        found = sorted(Path(out).rglob("results_*.json"))
-        if done.returncode or not found:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1][:200]
-            raise HarnessError(f"{LIGHTEVAL}, {task}: exit {done.returncode}: {last}")
-    results = json.loads(found[-1].read_text(encoding="utf-8"))["results"]
-    by_task = {name.partition("|")[0]: values for name, values in results.items()}
-    if task not in by_task:
-        raise HarnessError(f"{found[-1].name} holds {', '.join(results)}, not {task}")
-    return {
-        name: float(value)
-        for name, value in by_task[task].items()
-        if isinstance(value, int | float) and not name.endswith("_stderr")
-    }
+def model_arguments(result: Result) -> dict[str, str]:
+    """How a harness loads the policy at the end of a run, or the start of one."""
+    recipe, trained = result.recipe, str(result.folder / "policy")
+    base = str(smollm2()) if recipe.policy == SMOLLM2 else recipe.policy
+    given = {"pretrained": base, "device": recipe.trainer.device, "dtype": "bfloat16"}
+    if result.steps and recipe.lora:
+        given["peft"] = trained
+    elif result.steps:
+        given |= {"pretrained": trained, "tokenizer": base}
+    return given

@@ -20,7 +20,7 @@ from helpers.reporting import figures as look
 from helpers.reporting.learning_tables import AS_SAID, by_case, interval, verdict
 from helpers.reporting.learning_users import ACCEPTANCE, user_rates
 from helpers.reporting.stats import paired_difference
-from helpers.reporting.tables import format_number
+from helpers.reporting.tables import format_number, signed
 
 MARKS = {"vanilla": (look.BLUE, "o"), "challenging": (look.RED, "s"),
          "second": (look.GREEN, "D")}  # fmt: skip
@@ -106,8 +106,8 @@ def sentences(found: pd.DataFrame) -> list[str]:
     made = []
     for user, rows in found.groupby("user", sort=False):
         parts = [
-            f"{row['best inner']} less {row['end']} {_signed(row['difference'])} "
-            f"({_signed(row['low'])} to {_signed(row['high'])})"
+            f"{row['best inner']} less {row['end']} {signed(row['difference'])} "
+            f"({signed(row['low'])} to {signed(row['high'])})"
             for row in rows.to_dict("records")
         ]
         head = "appears" if rows["shown"].all() else "does not appear"
@@ -145,8 +145,3 @@ def picture(frame: pd.DataFrame, demo: str):
     figure.legend(loc="outside right center", title="tested with")
     figure.suptitle(f"{demo}; dotted: before training", fontsize=8)
     return figure, frame
-
-
-def _signed(value: float) -> str:
-    text = format_number(value, 1)
-    return f"+{text}" if value > 0 else text

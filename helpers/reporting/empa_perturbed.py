@@ -16,7 +16,7 @@ import pandas as pd
 from helpers.data.published import load
 from helpers.reporting import figures as look
 from helpers.reporting.stats import cluster_bootstrap
-from helpers.reporting.tables import format_number
+from helpers.reporting.tables import format_number, signed
 from helpers.scoring.perturbations import COMPONENTS, FLIP, SYCOPHANCY, TIE
 
 TABLE5 = {"EPM": "dE", "alignment": "alignment"}
@@ -244,8 +244,8 @@ def findings(table: pd.DataFrame) -> list[str]:
             own = rows.loc[(kind, component)]
             if not own["n"]:
                 continue
-            text = f"{component} {_signed(own['mean'])} ({_signed(own['low'])} to "
-            text += f"{_signed(own['high'])}; falls in {_percent(own['falls %'])}, "
+            text = f"{component} {signed(own['mean'], 2)} ({signed(own['low'], 2)} to "
+            text += f"{signed(own['high'], 2)}; falls in {_percent(own['falls %'])}, "
             parts.append(text + f"ties in {_percent(own['ties %'])})")
         sentences.append(f"{kind}: {'; '.join(parts)}.")
         epm, rubric = rows.loc[(kind, "EPM")], rows.loc[(kind, "rubric only")]
@@ -265,8 +265,3 @@ def _order(a: float, b: float) -> str:
 
 def _percent(value: float) -> str:
     return f"{format_number(value, 1)} %"
-
-
-def _signed(value: float) -> str:
-    text = format_number(value, 2)
-    return f"+{text}" if value > 0 else text

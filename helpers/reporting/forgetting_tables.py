@@ -15,7 +15,7 @@ from helpers.learning.forgetting import INSTRUCTIONS, LANGUAGE
 from helpers.reporting.learning_tables import by_case, interval, variant
 from helpers.reporting.rlver_printed import BASE, CELL, beside
 from helpers.reporting.stats import paired_difference
-from helpers.reporting.tables import format_number
+from helpers.reporting.tables import format_number, signed
 
 
 def table(
@@ -59,8 +59,8 @@ def sentences(found: pd.DataFrame) -> list[str]:
     for test in (LANGUAGE, INSTRUCTIONS):
         rows = found[(found["test"] == test) & (found["reading"] != "-")]
         parts = [
-            f"{row['label']} {_signed(row['difference'])} "
-            f"({_signed(row['diff low'])} to {_signed(row['diff high'])})"
+            f"{row['label']} {signed(row['difference'], 2)} "
+            f"({signed(row['diff low'], 2)} to {signed(row['diff high'], 2)})"
             for row in rows[rows["reading"] == "forgot"].to_dict("records")
         ]
         start = found[(found["test"] == test) & (found["label"] == "base")]["value"]
@@ -87,8 +87,3 @@ def table2(scores: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
         own = {name: value for name, value in by_name.items() if (row, name) in said}
         cells += [(row, name, value, *[np.nan] * 3) for name, value in own.items()]
     return beside("rlver_table2", pd.DataFrame(cells, columns=CELL) if cells else None)
-
-
-def _signed(value: float) -> str:
-    text = format_number(value, 2)
-    return f"+{text}" if value > 0 else text

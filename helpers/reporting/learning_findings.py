@@ -21,7 +21,7 @@ from helpers.reporting.learning_tables import (
     Claim,
     verdict,
 )
-from helpers.reporting.tables import format_number
+from helpers.reporting.tables import format_number, signed
 
 TRAINED = "Training raises the final emotion over the start"
 THINK = "Thinking beats not thinking"
@@ -111,12 +111,7 @@ def _sentence(claim: str, rows: pd.DataFrame) -> str:
 
 
 def _number(row) -> str:
-    text = f"{row.compared} {_signed(row.difference)} {row.unit}"
+    text = f"{row.compared} {signed(row.difference)} {row.unit}"
     if row.verdict == BARE:
         return text
-    return f"{text} ({_signed(row.low)} to {_signed(row.high)})"
-
-
-def _signed(value: float) -> str:
-    text = format_number(value, 1)
-    return f"+{text}" if value > 0 else text
+    return f"{text} ({signed(row.low)} to {signed(row.high)})"

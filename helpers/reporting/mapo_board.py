@@ -11,8 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
-from transformers.utils import logging
 
 from helpers.agents.acts import Reader
 from helpers.agents.clauses import read_clauses
@@ -20,9 +18,7 @@ from helpers.agents.emotion import EmotionRules
 from helpers.agents.free_text import read_free_text
 from helpers.agents.scripted import ScriptedDirector, ScriptedJudge, ScriptedUser
 from helpers.data.scenarios import Scenario, load_cards
-from helpers.files import write_atomically
-from helpers.learning import training
-from helpers.learning.chat import ChatFormat
+from helpers.learning import results
 from helpers.learning.results import Result
 from helpers.reporting.own_board import own_row
 from helpers.sandbox.dialogue import Dialogue
@@ -58,31 +54,11 @@ def official_cards(each: int) -> list[Scenario]:
     ]
 
 
-def policy_of(result: Result) -> tuple[torch.nn.Module, ChatFormat]:
-    """The policy at the end of a run, or before it for a result without steps."""
-    logging.disable_progress_bar()  # one would be drawn for each policy
-    model, chat = training.start_policy(result.recipe)
-    if result.steps:
-        folder = result.folder / "policy"
-        if result.recipe.lora:
-            model.load_adapter(folder, "default")
-        else:
-            model = type(model).from_pretrained(folder, use_safetensors=True)
-    return model.to(result.recipe.trainer.device), chat
-
-
 def play(result: Result, cards: Sequence[Scenario], folder: Path) -> list[Dialogue]:
-    """One dialogue a card with the policy at the end of a run (or at its start, for a
-    result without steps); kept in `folder`, and read from there the next time."""
-    recipe = result.recipe
-    path = folder / f"{recipe.hash}-{result.steps}-{len(cards)}.jsonl"
-    if not path.is_file():
-        model, chat = policy_of(result)
-        world = Official(read_clauses if recipe.policy == "tiny" else read_free_text)
-        rows = training.talk(recipe, model, chat, world, cards, recipe.checks.seed)
-        text = "\n".join(row.dialogue.to_json() for row in rows)
-        write_atomically(path, text + "\n")
-    return [Dialogue.from_json(line) for line in path.read_text("utf-8").splitlines()]
+    """One dialogue a card with a run's policy, kept in `folder`."""
+    tiny = result.recipe.policy == "tiny"
+    world = Official(read_clauses if tiny else read_free_text)
+    return results.play(result, world, cards, folder, "official")
 
 
 def board(

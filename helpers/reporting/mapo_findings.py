@@ -7,11 +7,11 @@ plainly. No sentence holds a number that is not in the frames.
 Paper: MAPO, arXiv 2603.06194 (abstracts and secondary readings).
 """
 
-import numpy as np
 import pandas as pd
 
 from helpers.reporting.learning_tables import AGAINST, AS_SAID, BARE, OPEN
-from helpers.reporting.tables import format_number
+from helpers.reporting.mapo_tables import span
+from helpers.reporting.tables import format_number, signed
 
 WORDS = {AS_SAID: "told apart, as the paper says", AGAINST: "told apart, the other way",
          OPEN: "not told apart", BARE: "without an interval"}  # fmt: skip
@@ -31,8 +31,8 @@ def of_pairs(pairs: pd.DataFrame) -> list[str]:
     for user, part in pairs.groupby("user", sort=False):
         shown = int((part["verdict"] == AS_SAID).sum())
         found = "; ".join(
-            f"{row['more']} over {row['less']} {_signed(row['difference'])} "
-            f"({_span(row)}): {WORDS[row['verdict']]}"
+            f"{row['more']} over {row['less']} {signed(row['difference'])} "
+            f"({span(row)}): {WORDS[row['verdict']]}"
             for row in part.to_dict("records")
         )
         sentences.append(
@@ -146,7 +146,7 @@ def of_ablations(frame: pd.DataFrame) -> list[str]:
         default = rows[rows["default"]].iloc[0]
         others = rows[~rows["default"]]
         apart = [
-            f"{row.value} ({_signed(row.difference)})"
+            f"{row.value} ({signed(row.difference)})"
             for row in others.itertuples()
             if row.apart in ("higher", "lower")
         ]
@@ -157,15 +157,3 @@ def of_ablations(frame: pd.DataFrame) -> list[str]:
             f"{', '.join(apart) or 'none'} of {len(others)}."
         )
     return sentences
-
-
-def _span(row: dict) -> str:
-    """The interval that the verdict rests on."""
-    wide = not np.isnan(row["low too"])
-    ends = ("low too", "high too") if wide else ("diff low", "diff high")
-    return " to ".join(_signed(row[end]) for end in ends)
-
-
-def _signed(value: float) -> str:
-    text = format_number(value, 1)
-    return f"+{text}" if value > 0 else text

@@ -30,7 +30,7 @@ from helpers.reporting.learning_tables import (
     verdict,
 )
 from helpers.reporting.stats import paired_difference
-from helpers.reporting.tables import format_number
+from helpers.reporting.tables import format_number, signed
 
 BENCHMARKS = {
     "EMPA": "gain of the dialogue score, largest",
@@ -162,6 +162,13 @@ def said(found) -> str:
     narrow = found["diff low"], found["diff high"]
     wide = found["low too"], found["high too"]
     return verdict(found["difference"], *(narrow if np.isnan(wide[0]) else wide))
+
+
+def span(found) -> str:
+    """The interval that `said` goes by."""
+    wide = not np.isnan(found["low too"])
+    ends = ("low too", "high too") if wide else ("diff low", "diff high")
+    return " to ".join(signed(found[end]) for end in ends)
 
 
 def apart(found) -> str:

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from helpers.reporting.tables import format_number
+from helpers.reporting.tables import format_number, signed
 
 CAN, CANNOT = "can be concluded", "cannot be concluded"
 MAJORITY = 0.5  # share of measures and users that must be told apart, one way
@@ -100,7 +100,7 @@ def _answer(question: str, more: str, less: str, part: pd.DataFrame) -> tuple:
     text = f"{head}: higher by {higher}, lower by {lower} of {len(part)} measures and "
     told = part[part["verdict"].isin(["higher", "lower"])]
     shown = [
-        f"{row['measure']}, {row['user']} {_signed(row['difference'])} ({_span(row)})"
+        f"{row['measure']}, {row['user']} {signed(row['difference'])} ({_span(row)})"
         for row in told.to_dict("records")
     ]
     text += "users" + (f": {'; '.join(shown)}." if shown else ".")
@@ -186,9 +186,4 @@ def _rank_correlation(a: pd.Series, b: pd.Series) -> float:
 
 def _span(row: dict) -> str:
     ends = ("low", "high") if np.isnan(row["low too"]) else ("low too", "high too")
-    return " to ".join(_signed(row[end]) for end in ends)
-
-
-def _signed(value: float) -> str:
-    text = format_number(value, 1)
-    return f"+{text}" if value > 0 else text
+    return " to ".join(signed(row[end]) for end in ends)

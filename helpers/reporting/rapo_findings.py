@@ -9,11 +9,10 @@ Paper: RAPO, arXiv 2603.15434 (abstract and a secondary summary; no table was at
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
-from helpers.reporting.mapo_tables import apart
-from helpers.reporting.tables import format_number
+from helpers.reporting.mapo_tables import apart, span
+from helpers.reporting.tables import format_number, signed
 
 NOTE = (
     "A few seeds: an interval over cases and seeds is wide and still crude. Distances "
@@ -161,18 +160,6 @@ def of_cost(frame: pd.DataFrame, full: str, reference: str) -> str:
         for name in names
     ]
     return f"Calls per update, {full} against {reference}: {'; '.join(parts)}."
-
-
-def span(row: dict) -> str:
-    """The interval that the finding rests on."""
-    wide = not np.isnan(row["low too"])
-    ends = ("low too", "high too") if wide else ("diff low", "diff high")
-    return " to ".join(signed(row[end]) for end in ends)
-
-
-def signed(value: float) -> str:
-    text = format_number(value, 1)
-    return f"+{text}" if value > 0 else text
 
 
 def _word(found: str) -> str:

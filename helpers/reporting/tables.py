@@ -40,6 +40,12 @@ def format_number(value, digits: int = 2) -> str:
     return MISSING if rounded is None else f"{rounded:.{digits}f}"
 
 
+def signed(value, digits: int = 1) -> str:
+    """The same with a sign where it is above 0: of a difference."""
+    text = format_number(value, digits)
+    return f"+{text}" if value > 0 else text
+
+
 def escape(text: str) -> str:
     """Text as inert Markdown table content: no pipes, line breaks or HTML."""
     for mark, safe in (
