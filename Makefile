@@ -3,7 +3,9 @@
 PROFILE ?= laptop
 ARGS    ?=
 SEEDS   ?=
-LONG    := $(if $(SEEDS),--from 04 -p SEEDS=$(SEEDS) --out figures/$(PROFILE)_seeds$(SEEDS))
+THINK   := GRPO,PPO,MAPO,RAPO
+LONG    := $(if $(SEEDS),--from 04 -p SEEDS=$(SEEDS) -p 05:LONG_STEPS=180 \
+           -p 07:THINKING=$(THINK) --out figures/$(PROFILE)_seeds$(SEEDS))
 VENV    := .venv
 PYTHON  ?= $(shell command -v python3.11 || command -v python3)
 BIN     := $(VENV)/bin
@@ -21,8 +23,9 @@ export OMP_NUM_THREADS ?= 1
 help:
 	@echo "make reproduce   run every notebook; tables and figures go to figures/$(PROFILE)"
 	@echo "                 (PROFILE=smoke|laptop|gpu|paper, ARGS='--only 03' and so on)"
-	@echo "make reproduce SEEDS=5   the notebooks that train, with five seeds; results go"
-	@echo "                 to figures/$(PROFILE)_seeds5"
+	@echo "make reproduce SEEDS=5   the long run: the notebooks that train, with five seeds, a"
+	@echo "                 long pair of 180 steps, and four methods with thinking in the"
+	@echo "                 race; results go to figures/$(PROFILE)_seeds5"
 	@echo "make test        run the whole test suite"
 	@echo "make lab         open JupyterLab on the notebooks"
 	@echo "make lint        check style, and that notebooks are committed without outputs"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from helpers.learning.folding import folds, worth_folding
 from helpers.learning.rows import Row, attention
 
 # Above this vocabulary the logits of a batch are large (32 rows x 500 tokens x 8,192
@@ -118,12 +119,25 @@ def policy_logps(
         (N, V) log-probabilities, row after row, N tokens of the policy in the batch,
         float32 at least.
     """
-    width, policy = batch["completion_ids"].shape[1], batch["tool_mask"].bool()
-    # The logits at a token speak of the next one.
-    out = model(**model_inputs(batch, dtype), logits_to_keep=width + 1, use_cache=False)
-    logits = out.logits[:, :-1][policy]
+    policy = batch["tool_mask"].bool()
+    if not worth_folding(batch):
+        logits = _logits(model, batch, dtype)[:, :-1][policy]
+    else:
+        parts, rows = [], []
+        for fold in folds(batch):
+            logits = _logits(model, fold.batch, dtype)[:, fold.before]
+            parts.append(logits[fold.batch["tool_mask"].bool()])
+            rows.append(fold.row_of_token())
+        logits = torch.cat(parts)[torch.cat(rows).argsort(stable=True)]
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature
     return torch.log_softmax(logits, -1)
+
+
+def _logits(model, batch: dict[str, Tensor], dtype: torch.dtype) -> Tensor:
+    """(B, C + 1, V), from the last token of the prompt on: each speaks of the next."""
+    keep = batch["completion_ids"].shape[1] + 1
+    inputs = model_inputs(batch, dtype)
+    return model(**inputs, logits_to_keep=keep, use_cache=False).logits
 
 
 def of_tokens(logps: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:

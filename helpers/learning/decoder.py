@@ -133,16 +133,15 @@ class PrefixDecoder:
         """Logits (n, m, V) of m tokens a row at their positions; fills the cache."""
         n, m = tokens.shape
         hidden = self._table[tokens]
-        cos, sin = self._rotary(hidden, positions)
-        cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
+        cos, sin = (table[positions].unsqueeze(1) for table in self._angles)
         used = int(positions.max()) + 1
         seen = torch.arange(used) <= positions[:, None, :, None]
         at = positions[:, None, :, None].expand(n, self._heads, m, self._size)
         for layer, (cached_k, cached_v) in zip(self._layers, cache, strict=True):
             x = self._norm(hidden, layer["before"])
             qkv = F.linear(x, layer["qkv"], layer["bias"])
-            q, k, v = qkv.view(n, m, 3, self._heads, self._size).permute(2, 0, 3, 1, 4)
-            q, k = _turn(q, cos, sin), _turn(k, cos, sin)
+            qkv = qkv.view(n, m, 3, self._heads, self._size).permute(2, 0, 3, 1, 4)
+            (q, k), v = _turn(qkv[:2], cos, sin), qkv[2]
             cached_k.scatter_(2, at, k)
             cached_v.scatter_(2, at, v)
             mixed = F.scaled_dot_product_attention(
@@ -213,6 +212,9 @@ class PrefixDecoder:
             for target, source in zip(new, old, strict=True):
                 target[:, :, : self._room] = source
         self._cache, self._room = grown, room
+        self._angles = [
+            table[0] for table in self._rotary(self._table, torch.arange(room)[None])
+        ]
 
 
 def _shared(old: Sequence[int], new: Sequence[int]) -> int:

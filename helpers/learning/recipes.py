@@ -30,8 +30,8 @@ from helpers.sandbox.store import settings_hash
 CORE = {
     "learning": (
         "advantages", "batches", "chat", "credit", "critic", "decoder", "engines",
-        "groups", "housekeeping", "models", "rewards", "rollout", "rows", "settings",
-        "tiny", "trainer", "training", "worlds",
+        "folding", "groups", "housekeeping", "models", "rewards", "rollout", "rows",
+        "settings", "tiny", "trainer", "training", "worlds",
     ),
     "sandbox": ("episode", "run"),
     "scoring": ("epm", "geometry", "rubric", "verdicts"),

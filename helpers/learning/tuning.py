@@ -52,7 +52,8 @@ FAMILIES = {
         (("rules", "empa"), ("reward", "distance"), ("epsilon_high", 0.28)), "empa",
     ),
     "rapo": Family(
-        ("GRPO", *LADDER), (False,), RATES, ENTROPIES, Scale(8, 24, minibatches=2),
+        ("GRPO", *LADDER), (False,), (3.75e-5, *RATES), ENTROPIES,
+        Scale(8, 24, minibatches=2),
         "distance", (("rules", "empa"), ("epsilon_high", 0.28)), "empa",
     ),
 }  # fmt: skip

@@ -27,6 +27,7 @@ QUESTIONS = (
     ("MAPO", "supervised", "Does reward beat a good teacher (MAPO)?"),
     ("RAPO", "supervised", "Does reward beat a good teacher (RAPO)?"),
     ("GRPO, think", "GRPO", "Does thinking help GRPO?"),
+    ("PPO, think", "PPO", "Does thinking help PPO?"),
     ("MAPO, think", "MAPO", "Does thinking help MAPO?"),
     ("RAPO, think", "RAPO", "Does thinking help RAPO?"),
 )
