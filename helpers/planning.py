@@ -15,6 +15,7 @@ from typing import Any
 
 from safetensors import safe_open
 
+from helpers import profiles
 from helpers.agents.templates import FOLDER
 
 # Assumptions, none measured.
@@ -187,7 +188,26 @@ def _rapo(settings, values) -> list[Training]:
     ]  # fmt: skip
 
 
-TRAINED = {"04": _rlver, "05": _mapo, "06": _rapo}
+def _race(settings, values) -> list[Training]:
+    """What notebooks 04 to 06 have not trained: MAPO with the verbal term, two methods
+    by rank at 05's budget, those that think, and PPO with two more users."""
+    emotion, distance = (
+        profiles.settings(n, values["PROFILE"]) for n in ("04", "05")
+    )  # fmt: skip
+    thinking = values.get("THINKING") or settings.thinking
+    think = [name for name in thinking.split(",") if name]
+    seeds = values.get("SEEDS") or distance.seeds
+    user = emotion.user_model
+    return [
+        _training("07", distance, values, "the race", (3 + len(think)) * seeds,
+                  distance.steps, 10, critics=think.count("PPO") * seeds),
+        _training("07", emotion, values, "PPO with two more users",
+                  2 * settings.difficulty_seeds, emotion.steps, 8,
+                  critics=2 * settings.difficulty_seeds, user_model=user),
+    ]  # fmt: skip
+
+
+TRAINED = {"04": _rlver, "05": _mapo, "06": _rapo, "07": _race}
 
 
 def _pipeline(settings, values) -> list[Calls]:
@@ -246,6 +266,7 @@ def _hindsight(settings, values) -> list[Calls]:
 
 
 ASKED = {"01": _pipeline, "02": _simulator, "03": _board, "06": _hindsight}
+COUNTED = {"04", *ASKED}  # all calls of these are counted; 04's are of its users
 
 
 def parameters(policy: str) -> tuple[float | None, str]:

@@ -18,7 +18,7 @@ from helpers.agents.ledger import Budget, Price
 from helpers.duration import clock
 from helpers.endpoint import MODELS, Ask, Report, cost, names_of, served
 from helpers.machine import GB, Machine
-from helpers.planning import ASKED, TRAINED, Training, parameters, plan
+from helpers.planning import COUNTED, Training, parameters, plan
 from helpers.serving import served_models
 
 VLLM_SHARE = 0.3  # of the GPU (helpers.learning.vllm)
@@ -52,8 +52,8 @@ def look(
         if number in profiles.SETTINGS:
             runs, asked = plan(number, profiles.settings(number, profile), given)
             trained, calls = trained + runs, calls + asked
-        if set(MODELS) & set(given) and number not in {**TRAINED, **ASKED}:
-            report.lines.append(f"{number}: its calls are not counted here")
+        if set(MODELS) & set(given) and number not in COUNTED:
+            report.lines.append(f"{number}: calls of its judges are not counted here")
     processes = _processes(profile, environment)
     for training in trained:
         _training(report, training, machine, processes, environment, bool(serve))

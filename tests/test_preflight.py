@@ -12,7 +12,8 @@ from test_driver import listed
 
 from helpers import machine, planning, preflight, profiles, serving
 from helpers.agents.ledger import Budget, Price
-from helpers.learning import methods, results, vllm
+from helpers.learning import methods, race, results, studies, vllm
+from helpers.learning.worlds import DIFFICULTY
 from helpers.machine import GB, Gpu, Machine
 from helpers.parameters import find_notebooks, inspect
 from helpers.paths import NOTEBOOKS, ROOT
@@ -197,7 +198,7 @@ def test_the_paper_profile_needs_as_many_gpus_as_processes(tmp_path):
 def test_constants_are_those_of_the_core():
     assert preflight.VLLM_SHARE == vllm.MEMORY
     for profile in ("gpu", "paper"):
-        for number in set(planning.TRAINED) & set(profiles.SETTINGS):
+        for number in ("04", "05", "06"):
             given = profiles.settings(number, profile)
             assert methods.engine_for(given.policy, "cpu") == "transformers"
             assert given.device == "cuda" and given.lora > 0
@@ -234,6 +235,21 @@ def test_planned_runs_are_those_that_the_notebook_starts(number, tmp_path, monke
     assert len(seen) <= counted <= len(seen) + 2, (len(seen), counted)
 
 
+def test_planned_runs_of_the_race_are_those_that_no_notebook_had():
+    of = {n: profiles.settings(n, "gpu") for n in ("04", "05", "06", "07")}
+    distance, rank = studies.mapo(of["05"], 0), studies.rapo(of["06"], 0)
+    thinking = of["07"].thinking.split(",")
+    field = race.field(distance, rank, range(of["05"].seeds), thinking)
+    known = {r.hash for name in race.BY_DISTANCE
+             for r in methods.with_seeds(distance(name), range(of["05"].seeds))}
+    users = len(DIFFICULTY) - len({"vanilla", "challenging"})
+    values = values_of("07")["07"] | {"PROFILE": "gpu"}
+    trained, _ = planning.plan("07", of["07"], values)
+    assert [t.runs for t in trained] == [
+        len({r.hash for r in field} - known), users * of["07"].difficulty_seeds
+    ]  # fmt: skip
+
+
 def with_recipes_between(cells, chosen):
     """The chosen cells and those that define what they use (plans, variants)."""
     first, last = cells.index(chosen[0]), cells.index(chosen[-1])
@@ -248,7 +264,6 @@ def _scope(number):
 
     import pandas as pd
 
-    from helpers.learning import studies
     from helpers.learning.tuning import FAMILIES
 
     s = profiles.settings(number, "gpu")
@@ -338,15 +353,16 @@ def test_the_module_is_the_driver_with_its_checks_only(monkeypatch):
 
 def hours(number, profile, gpu, processes=1):
     given = profiles.settings(number, profile)
-    trained, _ = planning.plan(number, given, values_of(number)[number])
-    weights = planning.parameters(given.policy)[0]
-    total = sum(one.seconds(gpu, weights)[0] for one in trained) / processes / 3600
+    values = values_of(number)[number] | {"PROFILE": profile}
+    trained, _ = planning.plan(number, given, values)
+    each = (one.seconds(gpu, planning.parameters(one.policy)[0])[0] for one in trained)
+    total = sum(each) / processes / 3600
     return f"{total:.0f}" if total >= 10 else f"{total:.1f}"
 
 
 def test_the_readme_has_the_estimates_that_the_preflight_makes():
     text = " ".join((ROOT / "README.md").read_text().split())
-    for number in ("04", "05", "06"):
+    for number in ("04", "05", "06", "07"):
         made = [hours(number, "gpu", gpu) for gpu in ("H200", "A100", "L4")]
         assert f"{number} {' / '.join(made)}" in text, (number, made)
         assert f"{number} {hours(number, 'paper', 'H100', 8)}" in text, number
