@@ -3,7 +3,7 @@
 PROFILE ?= laptop
 ARGS    ?=
 SEEDS   ?=
-THINK   := GRPO,PPO,MAPO,RAPO
+THINK   := GRPO,MAPO,RAPO
 LONG    := $(if $(SEEDS),--from 04 -p SEEDS=$(SEEDS) -p 05:LONG_STEPS=180 \
            -p 07:THINKING=$(THINK) --out figures/$(PROFILE)_seeds$(SEEDS))
 VENV    := .venv
@@ -24,7 +24,7 @@ help:
 	@echo "make reproduce   run every notebook; tables and figures go to figures/$(PROFILE)"
 	@echo "                 (PROFILE=smoke|laptop|gpu|paper, ARGS='--only 03' and so on)"
 	@echo "make reproduce SEEDS=5   the long run: the notebooks that train, with five seeds, a"
-	@echo "                 long pair of 180 steps, and four methods with thinking in the"
+	@echo "                 long pair of 180 steps, and three methods with thinking in the"
 	@echo "                 race; results go to figures/$(PROFILE)_seeds5"
 	@echo "make test        run the whole test suite"
 	@echo "make lab         open JupyterLab on the notebooks"
