@@ -197,13 +197,13 @@ def _race(settings, values) -> list[Training]:
     thinking = values.get("THINKING") or settings.thinking
     think = [name for name in thinking.split(",") if name]
     seeds = values.get("SEEDS") or distance.seeds
-    user = emotion.user_model
+    hard = values.get("SEEDS") or settings.difficulty_seeds
     return [
         _training("07", distance, values, "the race", (3 + len(think)) * seeds,
                   distance.steps, 10, critics=think.count("PPO") * seeds),
         _training("07", emotion, values, "PPO with two more users",
-                  2 * settings.difficulty_seeds, emotion.steps, 8,
-                  critics=2 * settings.difficulty_seeds, user_model=user),
+                  2 * hard, emotion.steps, 8, critics=2 * hard,
+                  user_model=emotion.user_model),
     ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ notebook are a frozen dataclass; each field names the paper's value, where it is
 and why the kit's value differs.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 
@@ -24,8 +25,8 @@ class Profile:
         purpose: one line for a reader who chooses.
         backend: "scripted" (deterministic roles, no model) or "llm" (an endpoint).
         cell_timeout_s: seconds that one notebook cell may take.
-        minutes: planned minutes for all notebooks together on two cores; None while
-            nobody has measured it.
+        usual: seconds of each notebook, by its number, as measured on two idle cores;
+            empty while nobody has measured them.
         launch: how training runs on GPUs are started, unless KIT_LAUNCH says otherwise
             (`helpers.learning.processes`); empty: one process.
     """
@@ -34,26 +35,34 @@ class Profile:
     purpose: str
     backend: str
     cell_timeout_s: int
-    minutes: float | None
+    usual: Mapping[str, int]
     launch: str = ""
 
 
 PROFILES = {
     profile.name: profile
     for profile in (
-        Profile("smoke", "every cell and check, on the least data", "scripted", 300, 5),
-        Profile("laptop", "real curves on two cores, no key", "scripted", 3600, 45),
-        Profile("gpu", "one GPU, models behind an endpoint", "llm", 48 * 3600, None),
+        Profile(
+            "smoke", "every cell and check, on the least data", "scripted", 300,
+            {"00": 5, "01": 18, "02": 17, "03": 33, "04": 40, "05": 42, "06": 31,
+             "07": 41},
+        ),
+        Profile(
+            "laptop", "real curves on two cores, no key", "scripted", 3600,
+            {"00": 5, "01": 18, "02": 40, "03": 35, "04": 611, "05": 1, "06": 1,
+             "07": 1},
+        ),
+        Profile("gpu", "one GPU, models behind an endpoint", "llm", 48 * 3600, {}),
         Profile(
             "paper",
             "the papers' models and sizes",
             "llm",
             72 * 3600,
-            None,
+            {},
             "configs/accelerate/ddp_one_node.yaml",
         ),
     )
-}
+}  # fmt: skip
 
 
 def suggestion(name: str, known) -> str:

@@ -18,16 +18,15 @@ from helpers.reporting.index import counts
 
 
 class Estimates:
-    """Expected seconds of a notebook, measured by earlier runs or planned.
+    """Expected seconds of a notebook: measured here by earlier runs, or as usual.
 
     Args:
-        profile: the profile of this run; its minutes are the plan.
+        profile: the profile of this run, with the usual times.
         path: JSON file, seconds by notebook by profile.
-        planned: number of notebooks that share the planned minutes.
     """
 
-    def __init__(self, profile: Profile, path: Path, planned: int):
-        self.profile, self.path, self.planned = profile, path, planned
+    def __init__(self, profile: Profile, path: Path):
+        self.profile, self.path = profile, path
         try:
             self.seconds = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):  # none yet, or torn: estimates start over
@@ -35,17 +34,19 @@ class Estimates:
 
     def text(self, notebooks: list[Notebook]) -> str:
         """'0:12 (measured before)' for the notebooks together."""
-        measured = self.seconds.get(self.profile.name, {})
-        unmeasured = [n for n in notebooks if n.name not in measured]
-        total = sum(measured[n.name] for n in notebooks if n.name in measured)
-        if not unmeasured:
+        here, usual = self.seconds.get(self.profile.name, {}), self.profile.usual
+        total, new = 0.0, 0
+        for notebook in notebooks:
+            if notebook.name in here:
+                total += here[notebook.name]
+            elif notebook.number in usual:
+                total, new = total + usual[notebook.number], new + 1
+            else:
+                return f"no estimate (profile {self.profile.name} was never timed)"
+        if not new:
             return f"{clock(total)} (measured before)"
-        if self.profile.minutes is None:
-            return f"no estimate (profile {self.profile.name} was never timed)"
-        total += len(unmeasured) * self.profile.minutes * 60 / self.planned
-        plan = "partly measured, " if len(unmeasured) < len(notebooks) else ""
-        plan += f"plan: {self.profile.minutes:g} min for {self.planned} notebooks"
-        return f"about {clock(total)} ({plan})"
+        part = "partly measured before, " if new < len(notebooks) else ""
+        return f"about {clock(total)} ({part}usual on two cores)"
 
     def record(self, notebook: Notebook, seconds: float) -> None:
         """Keep the time of a notebook that ran to its end."""

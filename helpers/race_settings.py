@@ -40,7 +40,7 @@ class Race:
 
 _LAPTOP = Race(
     pair_cards=100, flips=3, judge_repeats=1, judge_models="", race_cards=60,
-    thinking="MAPO", difficulty_seeds=3, lessons=32, benchmarks=0,
+    thinking="", difficulty_seeds=1, lessons=32, benchmarks=0,
     bootstrap_draws=2000, interval=0.95, figure_dpi=150,
 )  # fmt: skip
 _GPU = replace(
@@ -51,8 +51,8 @@ _GPU = replace(
 
 RACE = {
     "smoke": replace(
-        _LAPTOP, pair_cards=4, flips=2, race_cards=3, difficulty_seeds=1,
-        lessons=4, bootstrap_draws=200, figure_dpi=72,
+        _LAPTOP, pair_cards=4, flips=2, race_cards=3, thinking="MAPO", lessons=4,
+        bootstrap_draws=200, figure_dpi=72,
     ),
     "laptop": _LAPTOP,
     "gpu": _GPU,

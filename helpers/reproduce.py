@@ -62,7 +62,7 @@ def main(
         return 2
     profile = profiles.get(arguments.profile)
     out_dir, runs_dir, timings_file = _folders(arguments)
-    estimates = Estimates(profile, timings_file, len(PLANNED))
+    estimates = Estimates(profile, timings_file)
     if arguments.list:
         built = {path.stem for path in find_notebooks(notebooks_dir)}
         print_list(notebooks, estimates, [n for n in PLANNED if n not in built])

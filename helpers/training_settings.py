@@ -74,7 +74,7 @@ class Mapo:
 
 
 _LAPTOP = Mapo(
-    steps=16, long_steps=64, ablation_steps=16, dialogues=32, group=4, updates=2,
+    steps=16, long_steps=32, ablation_steps=16, dialogues=32, group=4, updates=2,
     reply_limit=40, gamma=0.85, alpha=0.5, scope="batch", epsilon_high=0.28, seeds=3,
     ablation_seeds=1, ablation_values=5, board_seeds=1, check_every=4, curve_cards=20,
     final_cards=60, board_cards=10, policy="tiny", lora=0, device="cpu", rate=0.0,

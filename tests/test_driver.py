@@ -287,9 +287,9 @@ def test_a_log_is_short(finished):
     assert errors == ""
     assert len(lines) == 7
     assert lines[0].startswith("[1/2] 03_board: started ")
-    assert "about 0:38 (plan: 5 min for 8 notebooks)" in lines[0]
+    assert "about 0:33 (usual on two cores)" in lines[0]
     assert lines[1].startswith("[1/2] 03_board: done in 0:0")
-    assert lines[1].endswith("; left about 0:38 (plan: 5 min for 8 notebooks)")
+    assert lines[1].endswith("; left about 0:42 (usual on two cores)")
     assert lines[4] == "artifacts: 2 made, 0 missing, 0 earlier, 0 not run, 1 not built"
     assert lines[5] == "  not built, by notebook: 06: 1"
     assert lines[6] == "index: out/INDEX.md"
@@ -433,16 +433,16 @@ def test_a_terminal_shows_the_cell_and_a_log_does_not(monkeypatch):
 def test_estimates_say_where_they_come_from(tmp_path):
     class Named:
         def __init__(self, name):
-            self.name = name
+            self.name, self.number = name, name[:2]
 
     a, b = Named("03_a"), Named("05_b")
     path = tmp_path / "timings.json"
-    progress.Estimates(get("smoke"), path, 8).record(a, 75.04)
-    smoke = progress.Estimates(get("smoke"), path, 8)
+    progress.Estimates(get("smoke"), path).record(a, 75.04)
+    smoke = progress.Estimates(get("smoke"), path)
     assert smoke.text([a]) == "1:15 (measured before)"
-    partly = "about 1:52 (partly measured, plan: 5 min for 8 notebooks)"
+    partly = "about 1:57 (partly measured before, usual on two cores)"
     assert smoke.text([a, b]) == partly
-    laptop = progress.Estimates(get("laptop"), path, 8)
-    assert laptop.text([a]) == "about 5:38 (plan: 45 min for 8 notebooks)"
-    assert "never timed" in progress.Estimates(get("gpu"), path, 8).text([a])
+    laptop = progress.Estimates(get("laptop"), path)
+    assert laptop.text([a]) == "about 0:35 (usual on two cores)"
+    assert "never timed" in progress.Estimates(get("gpu"), path).text([a])
     assert progress.clock(3725) == "1:02:05"
