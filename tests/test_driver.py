@@ -173,7 +173,7 @@ def test_list_shows_defaults_and_what_is_not_built(tmp_path, make_notebook, capf
     make_notebook(tmp_path, "03_empa_evaluation", parameters="R = 1e-3  # speed\n")
     code, printed, _ = run(["--list", "--profile", "smoke"], tmp_path, captured=capfd)
     assert code == 0
-    assert "03_empa_evaluation: Title of 03_empa_evaluation; about 0:38" in printed
+    assert "03_empa_evaluation: Title of 03_empa_evaluation; about 0:33" in printed
     assert "R = 0.001  # speed" in printed
     assert printed.splitlines()[-1].startswith("not built yet: 00_start_here, 01_")
     assert "03_empa" not in printed.splitlines()[-1]

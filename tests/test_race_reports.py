@@ -11,7 +11,7 @@ from training_fakes import fake_run, fake_start, recipe, write_check
 from helpers.agents import calibration
 from helpers.data.scenarios import load_cards
 from helpers.files import write_atomically
-from helpers.learning import methods, race, studies
+from helpers.learning import methods, race, studies, workers
 from helpers.learning.recipes import Checks
 from helpers.learning.results import Result
 from helpers.learning.training import CURVE
@@ -248,6 +248,24 @@ def test_policies_meet_again_where_their_checks_do_not_fit(tmp_path):
     write_check(start.folder, 0, "vanilla", [*kept, kept[0]])
     assert race.meet_again(start, "empa", "vanilla", 2, tmp_path / "met") == kept
     assert len(list((tmp_path / "met").glob("*.jsonl"))) == 1
+
+
+def test_policies_that_meet_again_at_once_talk_as_those_one_by_one(tmp_path):
+    checks = Checks(rules="empa", every=1, curve_cards=1, final_cards=2,
+                    users=("vanilla",))  # fmt: skip
+    made = replace(recipe("PPO", steps=1), checks=checks, rules="empa")
+    start = Result("base", made, tmp_path / "run", 0)
+    users = ("vanilla", "second")
+    race.meet_all([start], users, {"sage": 2}, tmp_path / "all")
+    assert len(list((tmp_path / "all").glob("*.jsonl"))) == len(users)
+    for user in users:
+        alone = race.meet_again(start, "sage", user, 2, tmp_path / "alone")
+        assert race.meet_again(start, "sage", user, 2, tmp_path / "all") == alone
+
+
+def test_an_error_in_a_process_is_raised_here():
+    with pytest.raises(ValueError, match="invalid literal"):
+        workers.side_by_side(int, [("1",), ("one",)])
 
 
 def test_the_field_has_everyone_with_every_seed():

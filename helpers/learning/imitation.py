@@ -60,16 +60,26 @@ def imitate(recipe: Recipe, folder: Path) -> Result:
     """
     if recipe.policy != "tiny":
         raise ValueError("imitation is written for the tiny policy only")
-    name = LABEL + (", think" if recipe.think else "")
-    recipe = replace(recipe, label=name)
-    own = Path(folder) / f"imitation-{_hash(recipe)}"
+    recipe, own = _place(recipe, folder)
     own.mkdir(parents=True, exist_ok=True)
     if not (own / DONE).is_file():
         with claim(own) as mine:
             if not mine:
                 raise RuntimeError(f"{own.name}: another process is at work on it")
             _train(recipe, own)
-    return Result(name, recipe, own, recipe.trainer.steps)
+    return Result(recipe.label, recipe, own, recipe.trainer.steps)
+
+
+def imitated(recipe: Recipe, folder: Path) -> bool:
+    """Whether `imitate` would find its run."""
+    return (_place(recipe, folder)[1] / DONE).is_file()
+
+
+def _place(recipe: Recipe, folder: Path) -> tuple[Recipe, Path]:
+    """The recipe under the name of its run, and the run's folder."""
+    name = LABEL + (", think" if recipe.think else "")
+    recipe = replace(recipe, label=name)
+    return recipe, Path(folder) / f"imitation-{_hash(recipe)}"
 
 
 def demonstrate(world: World, cards: Sequence[Scenario], seed: int) -> list[Dialogue]:

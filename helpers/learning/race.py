@@ -6,19 +6,20 @@ supervised contrast, MAPO with RAPO's verbal term, and some methods with thinkin
 
 A finished policy is then met again under rules that are the same for all, whatever it
 was trained under: `meet_again` takes the dialogues of its last checks where they fit,
-and else holds and keeps them.
+and else holds and keeps them; `meet_all` does so for many at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from helpers.data.scenarios import load_cards
 from helpers.learning import methods, training
-from helpers.learning.imitation import imitate
+from helpers.learning.imitation import imitate, imitated
 from helpers.learning.recipes import Recipe
-from helpers.learning.results import Result, play, start, train
+from helpers.learning.results import Result, play, played, start, train
 from helpers.learning.studies import VERBAL, Make
+from helpers.learning.workers import side_by_side
 from helpers.sandbox.dialogue import Dialogue
 
 BY_DISTANCE = ("GRPO", "PPO", "turn-only", "batch-only", "MAPO")  # notebook 05
@@ -53,7 +54,10 @@ def run(
     if rate is not None:
         model = next(r for r in recipes if r.label == "MAPO")
         model = replace(model, trainer=replace(model.trainer, learning_rate=rate))
-        results += [imitate(r, training_dir) for r in methods.with_seeds(model, seeds)]
+        taught = methods.with_seeds(model, seeds)
+        new = [(r, training_dir) for r in taught if not imitated(r, training_dir)]
+        side_by_side(imitate, new)
+        results += [imitate(r, training_dir) for r in taught]
     if any(recipe.think for recipe in recipes):
         thinking = next(r for r in recipes if r.think)
         results.insert(1, start(thinking, training_dir, "base, think"))
@@ -69,10 +73,34 @@ def meet_again(
         rules: "empa" or "sage". user: key of `worlds.TEMPERS`. folder: where dialogues
             that had to be held are kept.
     """
-    checks = result.recipe.checks
-    fits = checks.rules == rules and user in checks.users and checks.split == "test"
-    if fits and checks.final_cards >= count:
+    if _fits(result, rules, user, count):
         return result.dialogues(user)[:count]
     world = training.meet(result.recipe, rules, user, Path(folder))
-    name = f"{rules}-{user}"
-    return play(result, world, load_cards("test")[:count], Path(folder), name)
+    cards = load_cards("test")[:count]
+    return play(result, world, cards, Path(folder), f"{rules}-{user}")
+
+
+def meet_all(
+    results: Sequence[Result], users: Sequence[str], counts: Mapping[str, int],
+    folder: Path,
+) -> None:  # fmt: skip
+    """Hold what `meet_again` has to hold, several policies at once on a CPU.
+
+    Args:
+        counts: cards by rules. users, folder: of `meet_again`.
+    """
+    calls = [
+        (result, rules, user, count, folder)
+        for result in results for rules, count in counts.items() for user in users
+        if not _fits(result, rules, user, count)
+        and not played(result, count, folder, f"{rules}-{user}").is_file()
+    ]  # fmt: skip
+    on_gpu = any(r.recipe.trainer.device != "cpu" for r in results)
+    side_by_side(meet_again, calls, 1 if on_gpu else None)
+
+
+def _fits(result: Result, rules: str, user: str, count: int) -> bool:
+    """Whether the last checks of a run were by these rules, with this user."""
+    checks = result.recipe.checks
+    same = checks.rules == rules and user in checks.users and checks.split == "test"
+    return same and checks.final_cards >= count

@@ -111,14 +111,18 @@ def play(
     Args:
         name: of the world, part of the file's name.
     """
-    recipe = result.recipe
-    file = f"{result.folder.name}-{result.steps}-{name}-{len(cards)}.jsonl"
-    path = Path(folder) / file
+    path = played(result, len(cards), folder, name)
     if not path.is_file():
-        model, chat = policy_of(result)
+        recipe, (model, chat) = result.recipe, policy_of(result)
         rows = talk(recipe, model, chat, world, cards, recipe.checks.seed)
         write_dialogues(path, [row.dialogue for row in rows])
     return read_dialogues(path)
+
+
+def played(result: Result, count: int, folder: Path, name: str) -> Path:
+    """Where `play` keeps the dialogues with so many cards."""
+    file = f"{result.folder.name}-{result.steps}-{name}-{count}.jsonl"
+    return Path(folder) / file
 
 
 def scores(results: Sequence[Result], user: str, step: int | None = None):

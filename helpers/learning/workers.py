@@ -14,10 +14,15 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
+
+import torch
 
 from helpers.duration import clock
 from helpers.files import write_atomically
@@ -85,6 +90,34 @@ def run_jobs(
             time.sleep(PATIENCE)  # another call holds the rest: look again
     board.update()
     return len(missing)
+
+
+def side_by_side(
+    function: Callable[..., object], calls: Sequence[tuple], workers: int | None = None
+) -> None:
+    """`function(*call)` for each call, in processes of one thread each.
+
+    For work that leaves files behind; what is returned is dropped. A single call, or
+    one worker, needs no process and is done here.
+
+    Args:
+        function: of a module. workers: processes at once; None = one a core.
+
+    Raises: the first error of a call.
+    """
+    workers = min(len(calls), workers or os.cpu_count() or 1)
+    if workers < 2:
+        for call in calls:
+            function(*call)
+        return
+    fresh = get_context("spawn")  # a kernel has threads, which a fork would break
+    with ProcessPoolExecutor(workers, fresh, torch.set_num_threads, (1,)) as pool:
+        for _ in pool.map(partial(_dropped, function), calls):
+            pass
+
+
+def _dropped(function: Callable[..., object], call: tuple) -> None:
+    function(*call)
 
 
 def _work(

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.data.scenarios import Scenario, load_cards
-from helpers.learning.race import meet_again
+from helpers.learning.race import meet_again, meet_all
 from helpers.learning.results import Result
 from helpers.learning.worlds import TEMPERS
 from helpers.reporting.learning_tables import (
@@ -71,6 +71,7 @@ def talks(
     Raises: ValueError for a run given twice.
     """
     found = {}
+    meet_all(results, users, counts, folder)
     for result in results:
         for rules, count in counts.items():
             for user in users:
