@@ -324,3 +324,18 @@ def test_no_inverted_u_where_an_end_is_as_good(taught):
     bend = difficulty.inverted_u(same, ["vanilla"], **how())
     assert not bend.set_index("end").loc["easy", "shown"]
     assert "does not appear" in difficulty.sentences(bend)[0]
+
+
+def test_an_order_holds_only_where_chance_would_not_make_it():
+    def of(measure, user, values):
+        return [{"label": f"m{i}", "measure": measure, "user": user, "value": v}
+                for i, v in enumerate(values)]  # fmt: skip
+
+    up, mixed = range(8), [3, 0, 5, 1, 7, 2, 6, 4]
+    same = of("EPM-Q", "vanilla", up) + of("EPM-Q", "second", up)
+    kind, _, answer = findings._transfer(pd.DataFrame(same))
+    assert kind == findings.CAN and answer.endswith("95 of 100 cases: EPM-Q.")
+    rows = same + of("distance", "vanilla", up) + of("distance", "second", mixed)
+    kind, _, answer = findings._transfer(pd.DataFrame(rows))
+    assert kind == findings.CANNOT and answer.endswith("95 of 100 cases: EPM-Q.")
+    assert "distance 0.40" in answer

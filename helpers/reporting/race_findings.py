@@ -114,16 +114,32 @@ def _transfer(own: pd.DataFrame) -> tuple:
     users = list(dict.fromkeys(own["user"]))
     if len(users) < 2:
         return CANNOT, question, "One user only was met."
-    parts = []
-    for name, part in own.groupby("measure", sort=False):
-        wide = part.pivot(index="label", columns="user", values="value")
-        parts.append((name, _rank_correlation(wide[users[0]], wide[users[1]])))
-    text = ", ".join(f"{name} {format_number(value, 2)}" for name, value in parts)
-    known = [value for _, value in parts if not np.isnan(value)]
-    kind = CAN if known and min(known) > 0 else CANNOT
-    return kind, question, (
-        f"Rank correlation of the methods between the two users: {text}."
+    parts, kept, measures = [], [], list(dict.fromkeys(own["measure"]))
+    for name in measures:
+        wide = own[own["measure"] == name].pivot(
+            index="label", columns="user", values="value"
+        )
+        first, other = wide[users[0]], wide[users[1]]
+        correlation = _rank_correlation(first, other)
+        parts.append(f"{name} {format_number(correlation, 2)}")
+        if _beyond_chance(first, other, correlation):
+            kept.append(name)
+    return CAN if kept == measures else CANNOT, question, (
+        f"Rank correlation of the methods between the two users: {', '.join(parts)}. "
+        f"Beyond what shuffled orders give in 95 of 100 cases: "
+        f"{', '.join(kept) or 'none'}."
     )  # fmt: skip
+
+
+def _beyond_chance(a: pd.Series, b: pd.Series, found: float, draws: int = 2000) -> bool:
+    """Whether a rank correlation is above those of 95 % of shuffled orders."""
+    rng, both = np.random.default_rng(0), pd.concat([a, b], axis=1).dropna()
+    if len(both) < 3 or np.isnan(found):
+        return False
+    first, other = both.iloc[:, 0].rank(), both.iloc[:, 1].rank().to_numpy()
+    by_chance = [first.corr(pd.Series(rng.permutation(other), first.index))
+                 for _ in range(draws)]  # fmt: skip
+    return bool(np.mean(np.array(by_chance) >= found) < 0.05)
 
 
 def _agreement(own: pd.DataFrame) -> tuple:
