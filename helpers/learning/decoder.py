@@ -81,8 +81,11 @@ class PrefixDecoder:
                 whole = min(whole, step)
                 keep = [k for k, i in enumerate(rows) if i in open_rows]
                 rows, index = [rows[k] for k in keep], torch.tensor(keep)
-                cache = [[x.index_select(0, index) for x in kv] for kv in cache]
                 tokens, lengths = tokens[index], lengths[index]
+                room = int(lengths.max()) + limit - step
+                cache = [
+                    [x[:, :, :room].index_select(0, index) for x in kv] for kv in cache
+                ]
             logits = self._forward(tokens[:, None], lengths[:, None], cache)[:, 0]
             lengths = lengths + 1
         self._ids = [
