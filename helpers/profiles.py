@@ -25,8 +25,8 @@ class Profile:
         purpose: one line for a reader who chooses.
         backend: "scripted" (deterministic roles, no model) or "llm" (an endpoint).
         cell_timeout_s: seconds that one notebook cell may take.
-        usual: seconds of each notebook, by its number, as measured on two idle cores;
-            empty while nobody has measured them.
+        usual: about how many seconds each notebook, by its number, takes on two idle
+            cores; empty while nobody has measured them.
         launch: how training runs on GPUs are started, unless KIT_LAUNCH says otherwise
             (`helpers.learning.processes`); empty: one process.
     """
@@ -49,8 +49,8 @@ PROFILES = {
         ),
         Profile(
             "laptop", "real curves on two cores, no key", "scripted", 3600,
-            {"00": 5, "01": 18, "02": 40, "03": 35, "04": 611, "05": 1, "06": 1,
-             "07": 1},
+            {"00": 5, "01": 18, "02": 40, "03": 35, "04": 611, "05": 800, "06": 581,
+             "07": 650},
         ),
         Profile("gpu", "one GPU, models behind an endpoint", "llm", 48 * 3600, {}),
         Profile(
