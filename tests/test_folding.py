@@ -73,3 +73,12 @@ def test_dialogues_and_packed_rows_are_left_alone():
     assert not folding.worth_folding(collated(short))
     batch = collated(candidates(0))
     assert not folding.worth_folding({**batch, "segments": batch["position_ids"]})
+
+
+def test_processes_go_through_the_model_equally_often(monkeypatch):
+    batch = collated(candidates(0))
+    monkeypatch.setattr(folding.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(folding.distributed, "get_world_size", lambda: 2)
+    assert not folding.worth_folding(batch)
+    monkeypatch.setattr(folding.distributed, "get_world_size", lambda: 1)
+    assert folding.worth_folding(batch)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 
 CONTEXTS = 8  # in one forward pass: enough to fill a core, few enough to be alike
 LONG = 2  # fold when prompts are so many times as wide as completions
@@ -38,7 +38,13 @@ class Fold:
 
 
 def worth_folding(batch: dict[str, Tensor]) -> bool:
-    """Whether prompts are long beside completions, and rows are not packed already."""
+    """Whether prompts are long beside completions, and rows are not packed already.
+
+    Never in one of several processes: DDP and FSDP wait for each other at each forward
+    pass, and the number of folds is each one's own.
+    """
+    if distributed.is_initialized() and distributed.get_world_size() > 1:
+        return False
     prompt, completion = batch["prompt_ids"].shape[1], batch["completion_ids"].shape[1]
     return "segments" not in batch and prompt >= LONG * completion
 
