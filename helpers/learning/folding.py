@@ -1,4 +1,4 @@
-"""Rows with a context in common: the context is computed once, and not padded to death.
+"""Rows with a context in common: the context is computed once, with little padding.
 
 RAPO's candidates are short, their contexts long, and several answer the same one. Such
 a batch is folded into fewer rows, each of one context with its candidates as branches
@@ -43,7 +43,8 @@ def worth_folding(batch: dict[str, Tensor]) -> bool:
     Never in one of several processes: DDP and FSDP wait for each other at each forward
     pass, and the number of folds is each one's own.
     """
-    if distributed.is_initialized() and distributed.get_world_size() > 1:
+    several = distributed.is_available() and distributed.is_initialized()
+    if several and distributed.get_world_size() > 1:
         return False
     prompt, completion = batch["prompt_ids"].shape[1], batch["completion_ids"].shape[1]
     return "segments" not in batch and prompt >= LONG * completion
