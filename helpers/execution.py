@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
+from helpers.environment import changed
 from helpers.files import write_atomically
 from helpers.parameters import Notebook
 from helpers.paths import ROOT
@@ -135,21 +135,14 @@ def execute(
     return None
 
 
-@contextmanager
 def _kernel_environment():
     """Environment of the kernels: offline, quiet, this Python, these helpers."""
-    before = dict(os.environ)
-    os.environ.update({k: v for k, v in DEFAULTS.items() if k not in before})
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     # A user-level kernel named python3 may start another Python.
-    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
-    os.environ.pop("JUPYTER_PATH", None)
-    paths = [str(ROOT), before.get("PYTHONPATH", "")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    own = {"JUPYTER_PREFER_ENV_PATH": "1", "JUPYTER_PATH": None}
+    own["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    missing = {k: v for k, v in DEFAULTS.items() if k not in os.environ}
+    return changed(missing | own)
 
 
 def _verbatim(path: Path) -> str:

@@ -17,12 +17,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import openai
 
+from helpers.environment import changed
 from helpers.progress import clock, end_line, shown
 
 START_S = 1800.0  # for loading; a 70B model from a slow disk takes long
@@ -88,25 +89,12 @@ def serve(
         _stop(process)
 
 
-@contextmanager
-def as_endpoint(address: str, gpus: Sequence[int] | None = None) -> Iterator[None]:
+def as_endpoint(address: str, gpus: Sequence[int] | None = None):
     """Kernels started inside find this server, and these GPUs, in their environment."""
     changes = {"OPENAI_BASE_URL": address}
     if gpus is not None:
         changes["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        _restore(before)
-
-
-def _restore(before: Mapping[str, str | None]) -> None:
-    for name, value in before.items():
-        os.environ.pop(name, None)
-        if value is not None:
-            os.environ[name] = value
+    return changed(changes)
 
 
 def served_models(address: str, key: str, timeout_s: float = 10.0) -> list[str]:

@@ -134,7 +134,6 @@ def test_a_process_ends_when_its_launcher_or_starter_is_gone(gone, monkeypatch):
 
 
 def test_how_a_run_is_started(monkeypatch):
-    assert processes.launcher("") == [sys.executable]
     assert processes.launcher(CONFIG)[-2:] == ["--config_file", str(ROOT / CONFIG)]
     srun = "srun accelerate launch --config_file x.yaml"
     assert processes.launcher(srun) == srun.split()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.agents.ledger import Budget, Ledger, Price, read_ledger
+from helpers.environment import changed
 
 FILE = "KIT_SPENT"
 LIMITS = {  # by the field of Budget
@@ -77,17 +78,8 @@ def in_environment(budget: Budget, path: Path):
         yield
         return
     texts[FILE] = str(path)
-    before = {name: os.environ.get(name) for name in (FILE, *LIMITS.values())}
-    for name in before:
-        os.environ.pop(name, None)
-    os.environ.update(texts)
-    try:
+    with changed({name: texts.get(name) for name in (FILE, *LIMITS.values())}):
         yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
 
 
 def spent(path: Path, prices: dict[str, Price]) -> dict[str, Any]:

@@ -54,13 +54,11 @@ def launcher(launch: str) -> list[str]:
 
     Args:
         launch: a configuration file of accelerate, from the project's root, or a
-            command; empty: this Python, one process.
+            command.
 
     Raises:
         FileNotFoundError: there is no such configuration.
     """
-    if not launch:
-        return [sys.executable]
     if not launch.endswith((".yaml", ".yml")) or " " in launch:
         return shlex.split(launch)
     path = ROOT / launch
@@ -72,8 +70,6 @@ def launcher(launch: str) -> list[str]:
 
 def environment(launch: str, device: str) -> dict[str, str]:
     """What the processes of a launcher need to know beside the usual."""
-    if not launch:
-        return {}
     found = {STARTER: f"{socket.gethostname()}:{os.getpid()}"}
     # `accelerate launch --cpu` starts one process whatever is asked for.
     return found | ({"ACCELERATE_USE_CPU": "true"} if device == "cpu" else {})

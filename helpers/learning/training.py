@@ -315,11 +315,11 @@ class _Watch(TrainerCallback):
         run.tell(step, note)
 
 
-def main() -> None:
+def main(folders: Sequence[str]) -> None:
     """Work through the folders given, leaving out what others hold or have done."""
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     processes.prepare()
-    for folder in map(Path, sys.argv[1:]):
+    for folder in map(Path, folders):
         with claim(folder) if processes.rank() == 0 else nullcontext(True) as mine:
             if mine and not (folder / DONE).is_file():
                 _logged(folder)
@@ -341,4 +341,4 @@ def _logged(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

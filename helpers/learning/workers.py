@@ -4,6 +4,8 @@ A run lives in a folder of its own, named by the hash of its recipe. A finished 
 never repeated; one that was killed goes on from its last checkpoint. Each worker takes
 the next run that nobody holds, by a lock that the system frees when its holder dies.
 One thread a process and as many processes as cores: tiny models get slower with more.
+On Linux without a GPU the workers are copies of a process that has imported all they
+need (`prepare_workers`), so that they begin at once.
 A run on several GPUs is one worker of several processes, started by a launcher
 (`helpers.learning.processes`), and such runs come one after another.
 """
@@ -16,15 +18,17 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from importlib import import_module
+from multiprocessing import forkserver, get_context
 from pathlib import Path
 
 import torch
 
 from helpers.duration import clock
+from helpers.environment import changed
 from helpers.files import write_atomically
 from helpers.learning import processes
 from helpers.paths import ROOT
@@ -34,6 +38,11 @@ LOG, FAILED = "worker.log", "failed.txt"
 BAR = 24
 PATIENCE = 5.0  # seconds between looks at runs that another call works on
 END_S = 40.0  # for a worker to end when it is told to; a launcher takes up to 30
+WORK = "helpers.learning.training"  # what a worker runs
+QUIET = {
+    "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}  # fmt: skip
 
 
 class WorkerFailed(RuntimeError):
@@ -92,6 +101,25 @@ def run_jobs(
     return len(missing)
 
 
+def prepare_workers() -> None:
+    """Begin to import what workers need, beside what the caller does next.
+
+    A kernel has threads and cannot be copied itself. Neither can a process that has
+    looked for a GPU, or one with the libraries of macOS: there, workers start afresh.
+    """
+    if _context().get_start_method() == "forkserver":
+        with changed(QUIET):
+            forkserver.ensure_running()
+
+
+def _context():
+    if sys.platform != "linux" or torch.cuda.is_available():
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload([WORK])
+    return context
+
+
 def side_by_side(
     function: Callable[..., object], calls: Sequence[tuple], workers: int | None = None
 ) -> None:
@@ -110,8 +138,8 @@ def side_by_side(
         for call in calls:
             function(*call)
         return
-    fresh = get_context("spawn")  # a kernel has threads, which a fork would break
-    with ProcessPoolExecutor(workers, fresh, torch.set_num_threads, (1,)) as pool:
+    prepare_workers()
+    with ProcessPoolExecutor(workers, _context(), torch.set_num_threads, (1,)) as pool:
         for _ in pool.map(partial(_dropped, function), calls):
             pass
 
@@ -127,38 +155,59 @@ def _work(
     fails stops the others."""
     started = [_start(jobs, launch) for _ in range(min(len(jobs), most))]
     try:
-        while any(process.poll() is None for process in started):
+        while any(process.exitcode is None for process in started):
             time.sleep(0.3)
             board.update()
-            if any(process.poll() not in (None, 0) for process in started):
+            if any(process.exitcode not in (None, 0) for process in started):
                 break
     finally:
         for process in started:
             process.terminate()
         for process in started:
-            try:
-                process.wait(END_S)
-            except subprocess.TimeoutExpired:
+            process.join(END_S)
+            if process.exitcode is None:
                 process.kill()
-                process.wait()
-    return [process.returncode for process in started]
+                process.join()
+    return [process.exitcode for process in started]
 
 
-def _start(jobs: Sequence[Job], launch: str) -> subprocess.Popen:
-    environment = {
-        **os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1",
-        "TRL_EXPERIMENTAL_SILENCE": "1", "TOKENIZERS_PARALLELISM": "false",
-    }  # fmt: skip
-    if launch:
-        device = jobs[0].recipe["trainer"]["device"]
-        environment |= processes.environment(launch, device)
-    command = [*processes.launcher(launch), "-m", "helpers.learning.training"]
-    folders = [str(job.folder) for job in jobs]
-    with open(_common_log(jobs), "ab") as log:
-        return subprocess.Popen(
-            [*command, *folders],
-            cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+class _Launcher(subprocess.Popen):
+    """A process of another program, with the words of `multiprocessing`."""
+
+    @property
+    def exitcode(self) -> int | None:
+        return self.poll()
+
+    def join(self, timeout: float | None = None) -> None:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(timeout)
+
+
+def _start(jobs: Sequence[Job], launch: str):
+    folders, log = [str(job.folder) for job in jobs], _common_log(jobs)
+    if not launch:
+        process = _context().Process(target=_worker, args=(folders, log))
+        prepare_workers()
+        with changed(QUIET):
+            process.start()
+        return process
+    device = jobs[0].recipe["trainer"]["device"]
+    environment = {**os.environ, **QUIET, **processes.environment(launch, device)}
+    with open(log, "ab") as file:
+        return _Launcher(
+            [*processes.launcher(launch), "-m", WORK, *folders],
+            cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=file,
+            stderr=file,
         )  # fmt: skip
+
+
+def _worker(folders: Sequence[str], log: Path) -> None:
+    """What a process of `multiprocessing` does; what it prints goes into the log."""
+    os.chdir(ROOT)
+    with open(log, "ab", buffering=0) as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    import_module(WORK).main(folders)
 
 
 def _common_log(jobs: Sequence[Job]) -> Path:
