@@ -138,7 +138,9 @@ class PrefixDecoder:
         hidden = self._table[tokens]
         cos, sin = (table[positions].unsqueeze(1) for table in self._angles)
         used = int(positions.max()) + 1
-        seen = torch.arange(used) <= positions[:, None, :, None]
+        unseen = torch.arange(used) > positions[:, None, :, None]
+        mask = torch.zeros(unseen.shape, dtype=hidden.dtype)
+        mask.masked_fill_(unseen, -torch.inf)
         at = positions[:, None, :, None].expand(n, self._heads, m, self._size)
         for layer, (cached_k, cached_v) in zip(self._layers, cache, strict=True):
             x = self._norm(hidden, layer["before"])
@@ -148,7 +150,7 @@ class PrefixDecoder:
             cached_k.scatter_(2, at, k)
             cached_v.scatter_(2, at, v)
             mixed = F.scaled_dot_product_attention(
-                q, cached_k[:, :, :used], cached_v[:, :, :used], attn_mask=seen
+                q, cached_k[:, :, :used], cached_v[:, :, :used], attn_mask=mask
             )
             mixed = mixed.transpose(1, 2).reshape(n, m, -1)
             hidden = hidden + F.linear(mixed, layer["out"])

@@ -158,6 +158,7 @@ class Episode:
         """End in error; the turn in progress is kept with what it has."""
         number = len(self.turns) + 1
         self.failure = Failure(failure.role, failure.outcome.value, failure.detail)
+        self._note_epm_success()
         if self.history:
             last = self.history[-1]
             if last.role == "user" and failure.role != "user":
@@ -216,11 +217,21 @@ class Episode:
             self._next_line(number, packet)
 
     def _epm_verdict(self) -> str | None:
-        latched = self.settings.latch_success and "epm" in self.successes
-        if latched or len(self._steps) < self.settings.epm.min_turns:
+        epm, latch = self.settings.epm, self.settings.latch_success
+        fails = epm.failure_rule != "none" or epm.legacy_oscillation
+        # A success that only is noted, where nothing else fires, can wait for the end.
+        if (latch and not fails) or len(self._steps) < epm.min_turns:
             return None
-        verdict = score_trajectory(self._p0, self._steps, self.settings.epm).verdict
+        verdict = score_trajectory(self._p0, self._steps, epm).verdict
         return None if verdict.kind in ("open", "timeout") else verdict.kind
+
+    def _note_epm_success(self) -> None:
+        """A latched success of EPM, with its turn, by one look at all turns."""
+        epm = self.settings.epm
+        if epm is not None and self.settings.latch_success and self._steps:
+            verdict = score_trajectory(self._p0, self._steps, epm).verdict
+            if verdict.kind == "success":
+                self.successes.setdefault("epm", verdict.turn)
 
     def _stop(self, number, emotion, verdict) -> tuple[str, str, int] | None:
         """The first rule that fires: EPM, emotion, limit."""
@@ -242,6 +253,7 @@ class Episode:
 
     def _latched(self) -> tuple[str, str, int] | None:
         """The earliest success so far, EPM's before the emotion's."""
+        self._note_epm_success()
         if not self.successes:
             return None
         by = min(("epm", "emotion"), key=lambda k: self.successes.get(k, 10**6))
