@@ -31,6 +31,7 @@ from helpers.learning.decoder import PrefixDecoder
 from helpers.learning.results import Result
 from helpers.learning.rows import attention
 from helpers.learning.warmup import collate, encode
+from helpers.learning.workers import side_by_side
 
 LANGUAGE, INSTRUCTIONS = "language loss", "instructions followed %"
 SKILL = 0.97  # of the listener in lessons, as in the supervised start
@@ -141,23 +142,27 @@ def measure(results: Sequence[Result], count: int, seed: int) -> pd.DataFrame:
     Raises:
         ValueError: a run of another policy than the tiny one.
     """
-    taught, asked = held_out_lessons(count, seed), instructions(count, seed)
-    parts = []
     for result in results:
         if result.recipe.policy != "tiny":
             raise ValueError(f"{result.label}: this test is for the tiny policy only")
-        folder = result.folder / "policy" if result.steps else tiny.POLICY
-        model, chat = tiny.load(folder)
-        model.eval()
-        think = result.recipe.think
-        for test, values in (
-            (LANGUAGE, language_losses(model, chat, taught, think)),
-            (INSTRUCTIONS, followed(model, chat, asked, think)),
-        ):
-            found = values.groupby(level=0, sort=False).mean()
-            frame = found.rename_axis("case").rename("value").reset_index()
-            frame.insert(0, "test", test)
-            frame.insert(0, "seed", result.recipe.trainer.seed)
-            frame.insert(0, "label", result.label)
-            parts.append(frame)
+    taught, asked = held_out_lessons(count, seed), instructions(count, seed)
+    calls = [(result, taught, asked) for result in results]
+    return pd.concat(side_by_side(_both_tests, calls), ignore_index=True)
+
+
+def _both_tests(result: Result, taught, asked) -> pd.DataFrame:
+    folder = result.folder / "policy" if result.steps else tiny.POLICY
+    model, chat = tiny.load(folder)
+    model.eval()
+    think, parts = result.recipe.think, []
+    for test, values in (
+        (LANGUAGE, language_losses(model, chat, taught, think)),
+        (INSTRUCTIONS, followed(model, chat, asked, think)),
+    ):
+        found = values.groupby(level=0, sort=False).mean()
+        frame = found.rename_axis("case").rename("value").reset_index()
+        frame.insert(0, "test", test)
+        frame.insert(0, "seed", result.recipe.trainer.seed)
+        frame.insert(0, "label", result.label)
+        parts.append(frame)
     return pd.concat(parts, ignore_index=True)

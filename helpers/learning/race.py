@@ -17,7 +17,7 @@ from helpers.data.scenarios import load_cards
 from helpers.learning import methods, training
 from helpers.learning.imitation import imitate, imitated
 from helpers.learning.recipes import Recipe
-from helpers.learning.results import Result, play, played, start, train
+from helpers.learning.results import Result, play, played, start, train, workers_for
 from helpers.learning.studies import VERBAL, Make
 from helpers.learning.workers import side_by_side
 from helpers.sandbox.dialogue import Dialogue
@@ -95,8 +95,7 @@ def meet_all(
         if not _fits(result, rules, user, count)
         and not played(result, count, folder, f"{rules}-{user}").is_file()
     ]  # fmt: skip
-    on_gpu = any(r.recipe.trainer.device != "cpu" for r in results)
-    side_by_side(meet_again, calls, 1 if on_gpu else None)
+    side_by_side(meet_again, calls, workers_for([r.recipe for r in results]))
 
 
 def _fits(result: Result, rules: str, user: str, count: int) -> bool:

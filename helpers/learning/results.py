@@ -1,7 +1,7 @@
 """What training runs left behind as frames: curves, checks, scores by card and seed."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from helpers.learning.training import (
     talk,
     write_dialogues,
 )
-from helpers.learning.workers import DONE, run_jobs
+from helpers.learning.workers import DONE, run_jobs, side_by_side
 from helpers.learning.worlds import World
 from helpers.sandbox.dialogue import Dialogue
 from helpers.scoring.epm import zone_distance
@@ -76,17 +76,33 @@ def train(
             GPU one worker unless said otherwise. launch: how to start runs of several
             processes; None: as KIT_LAUNCH says, for runs on GPUs.
     """
-    if any(recipe.trainer.device != "cpu" for recipe in recipes):
-        workers = workers or 1
     launch = processes.needed(recipes, launch)
-    run_jobs([recipe.job(training) for recipe in recipes], workers, show, launch)
+    # The longest first, so that at the end no worker waits long for another.
+    ordered = sorted(recipes, key=_size, reverse=True)
+    jobs = [recipe.job(training) for recipe in ordered]
+    run_jobs(jobs, workers or workers_for(recipes), show, launch)
     return [Result(r.label, r, r.folder(training), r.trainer.steps) for r in recipes]
+
+
+def _size(recipe: Recipe) -> tuple[bool, int]:
+    return recipe.think, recipe.trainer.steps * recipe.trainer.dialogues
+
+
+def workers_for(recipes: Sequence[Recipe]) -> int | None:
+    """One on a GPU, else None: as many as there are cores."""
+    return 1 if any(r.trainer.device != "cpu" for r in recipes) else None
 
 
 def start(recipe: Recipe, training: Path, label: str = "base") -> Result:
     """The policy of a recipe before training, checked as a finished run is."""
     folder = Path(training) / f"start-{recipe.hash}"
     return Result(label, recipe, check_start(recipe, folder), 0)
+
+
+def starts(recipes: Mapping[str, Recipe], training: Path) -> list[Result]:
+    """`start` of several recipes by label, at once on a CPU."""
+    calls = [(recipe, training, label) for label, recipe in recipes.items()]
+    return side_by_side(start, calls, workers_for(list(recipes.values())))
 
 
 def policy_of(result: Result) -> tuple[torch.nn.Module, ChatFormat]:

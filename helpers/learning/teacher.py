@@ -25,6 +25,7 @@ from helpers.learning.feedback import teacher_context
 from helpers.learning.methods import Scale, make_recipe
 from helpers.learning.rapo import Group
 from helpers.learning.recipes import Recipe
+from helpers.learning.workers import side_by_side
 
 ARMS = ("plain", "true", "shuffled", "empty")
 EMPTY = "| better : | worse :"  # the marks of a note in the tiny policy's lessons
@@ -60,9 +61,8 @@ def teacher_quality(
         critique and are left out of every arm.
     """
     test = test or TeacherTest()
-    return pd.concat(
-        [_mode(think, test, policy) for think in thinks], ignore_index=True
-    )
+    parts = side_by_side(_mode, [(think, test, policy) for think in thinks])
+    return pd.concat(parts, ignore_index=True)
 
 
 def _mode(think: bool, test: TeacherTest, policy: Path | None) -> pd.DataFrame:

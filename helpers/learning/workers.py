@@ -20,12 +20,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from multiprocessing import forkserver, get_context
 from pathlib import Path
+from typing import TypeVar
 
 import torch
+from transformers.utils import logging
 
 from helpers.duration import clock
 from helpers.environment import changed
@@ -33,6 +34,7 @@ from helpers.files import write_atomically
 from helpers.learning import processes
 from helpers.paths import ROOT
 
+T = TypeVar("T")
 RECIPE, PROGRESS, DONE = "recipe.json", "progress.json", "done.json"
 LOG, FAILED = "worker.log", "failed.txt"
 BAR = 24
@@ -121,12 +123,10 @@ def _context():
 
 
 def side_by_side(
-    function: Callable[..., object], calls: Sequence[tuple], workers: int | None = None
-) -> None:
-    """`function(*call)` for each call, in processes of one thread each.
-
-    For work that leaves files behind; what is returned is dropped. A single call, or
-    one worker, needs no process and is done here.
+    function: Callable[..., T], calls: Sequence[tuple], workers: int | None = None
+) -> list[T]:
+    """`function(*call)` for each call, in processes of one thread each; what they
+    return. A single call, or one worker, needs no process and is done here.
 
     Args:
         function: of a module. workers: processes at once; None = one a core.
@@ -135,17 +135,16 @@ def side_by_side(
     """
     workers = min(len(calls), workers or os.cpu_count() or 1)
     if workers < 2:
-        for call in calls:
-            function(*call)
-        return
+        return [function(*call) for call in calls]
     prepare_workers()
-    with ProcessPoolExecutor(workers, _context(), torch.set_num_threads, (1,)) as pool:
-        for _ in pool.map(partial(_dropped, function), calls):
-            pass
+    with ProcessPoolExecutor(workers, _context(), _alone) as pool:
+        return list(pool.map(function, *zip(*calls, strict=True)))
 
 
-def _dropped(function: Callable[..., object], call: tuple) -> None:
-    function(*call)
+def _alone() -> None:
+    """One thread, and no bars of its own among the notebook's lines."""
+    torch.set_num_threads(1)
+    logging.disable_progress_bar()
 
 
 def _work(
