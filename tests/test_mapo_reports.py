@@ -403,6 +403,15 @@ def test_learning_curves_draw_means_and_ranges(runs):
     assert all(ax.get_xlabel() == "dialogues trained on" for ax in figure.axes)
 
 
+def test_where_nobody_succeeds_a_line_says_so_in_place_of_an_empty_panel(runs):
+    points = tables.curve_points(runs)
+    for successes, panels in ((0.0, 2), (5.0, 3)):
+        figure, _ = mapo_figures.learning_curves(points.assign(passed=successes))
+        assert len(figure.axes) == panels
+        said = "no EPM success in any check" in figure.get_suptitle()
+        assert said == (not successes)
+
+
 def test_a_panel_without_numbers_says_so():
     rows = [(label, 0, k, 0.5, 0.1, 1.0, np.nan)
             for label in ("GRPO", "MAPO") for k in (1, 2, 3)]  # fmt: skip

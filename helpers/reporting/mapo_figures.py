@@ -86,14 +86,19 @@ def by_turn(points: pd.DataFrame):
 
 
 def learning_curves(points: pd.DataFrame):
-    """Distance, emotion and successes over the dialogues trained on.
+    """Distance, emotion and successes over the dialogues trained on; where nobody ever
+    succeeds, a line says so in place of an empty panel.
 
     Args:
         points: of `mapo_tables.curve_points`.
     """
-    figure, axes = look.grid(1, 3, 2.9)
     units = {"distance": DISTANCE, "emotion": "final emotion (0 to 100)",
              "passed": "EPM successes (%)"}  # fmt: skip
+    told = f"{DEMO}; line: mean of seeds; band: lowest to highest"
+    if not points["passed"].any():
+        del units["passed"]
+        told += "; no EPM success in any check"
+    figure, axes = look.grid(1, len(units), 2.9)
     for ax, (name, unit) in zip(axes[0], units.items(), strict=True):
         for label, part in points.groupby("label", sort=False):
             _band(ax, label, part, "dialogues", name)
@@ -109,8 +114,9 @@ def learning_curves(points: pd.DataFrame):
         distance.set_yticks(ticks, [str(t) for t in ticks])
         distance.set_ylabel("compressed below -100")
     axes[0][1].set_ylim(0, 100)
-    axes[0][2].set_ylim(0, max(10, 1.05 * points["passed"].max()))
-    figure.suptitle(f"{DEMO}; line: mean of seeds; band: lowest to highest", fontsize=8)
+    if "passed" in units:
+        axes[0][2].set_ylim(0, max(10, 1.05 * points["passed"].max()))
+    figure.suptitle(told, fontsize=8)
     _legend(figure, points)
     return figure, points
 
