@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from jinja2 import TemplateError
@@ -70,7 +70,7 @@ class ChatFormat:
 
     def user_turn(self, user_line: str) -> list[int]:
         """Ids between the end token of a reply and the first token of the next."""
-        return self._ids(self._after_reply(self._plain(user_line)))
+        return list(self._known_turns(user_line))
 
     def split(self, ids: Sequence[int]) -> tuple[str | None, str, list[int]]:
         """A sampled reply as (thought or None, visible text, visible ids).
@@ -138,6 +138,13 @@ class ChatFormat:
                 f"({error}): use the chat variant of the model, or set "
                 "tokenizer.chat_template"
             ) from error
+
+    @cached_property
+    def _known_turns(self):
+        """Users by rule say many lines again: each is rendered once."""
+        return lru_cache(maxsize=10_000)(
+            lambda line: tuple(self._ids(self._after_reply(self._plain(line))))
+        )
 
     @cached_property
     def _vocabulary(self) -> dict[str, int]:

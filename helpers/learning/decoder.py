@@ -68,10 +68,11 @@ class PrefixDecoder:
         open_rows = set(rows)
         for step in range(limit):
             tokens, chosen = self._sample(logits)
-            for k, (i, token) in enumerate(zip(rows, tokens.tolist(), strict=True)):
+            sampled = zip(rows, tokens.tolist(), chosen.tolist(), strict=True)
+            for i, token, logprob in sampled:
                 if i in open_rows:
                     said[i].append(token)
-                    logprobs[i].append(float(chosen[k]))
+                    logprobs[i].append(logprob)
                     if token == self._end:
                         open_rows.discard(i)
             if not open_rows or step == limit - 1:
@@ -217,9 +218,10 @@ class PrefixDecoder:
             for target, source in zip(new, old, strict=True):
                 target[:, :, : self._room] = source
         self._cache, self._room = grown, room
-        self._angles = [
-            table[0] for table in self._rotary(self._table, torch.arange(room)[None])
-        ]
+        cos, sin = self._rotary(self._table, torch.arange(room)[None])
+        sign = torch.ones(self._size, dtype=sin.dtype)
+        sign[: self._size // 2] = -1
+        self._angles = cos[0], sin[0] * sign
 
 
 def _shared(old: Sequence[int], new: Sequence[int]) -> int:
@@ -232,6 +234,5 @@ def _shared(old: Sequence[int], new: Sequence[int]) -> int:
 
 
 def _turn(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Rotary position embedding."""
-    one, two = x.chunk(2, dim=-1)
-    return x * cos + torch.cat((-two, one), dim=-1) * sin
+    """Rotary position embedding; the first half of `sin` is negative."""
+    return x * cos + x.roll(x.shape[-1] // 2, -1) * sin
