@@ -232,3 +232,21 @@ def test_a_group_of_one_is_refused_with_the_fix_before_any_model():
         replace(RECIPE, trainer=replace(SMALL, group_size=1))
     with pytest.raises(ValueError, match="not divisible"):
         replace(SMALL, group_size=3)
+
+
+def test_starts_side_by_side_are_those_made_one_by_one(tmp_path):
+    asked = {"base": RECIPE, "base, think": replace(RECIPE, think=True)}
+    both = results.starts(asked, tmp_path / "both")
+    alone = [results.start(r, tmp_path / "alone", label) for label, r in asked.items()]
+    assert [one.label for one in both] == list(asked)
+    assert [b.dialogues() for b in both] == [a.dialogues() for a in alone]
+
+
+def test_the_longest_runs_are_begun_first(tmp_path, monkeypatch):
+    begun = []
+    monkeypatch.setattr(
+        results, "run_jobs", lambda jobs, *rest: begun.extend(j.label for j in jobs)
+    )
+    long = replace(RECIPE, label="long", trainer=replace(SMALL, steps=9))
+    results.train([RECIPE, long, replace(RECIPE, label="slow", think=True)], tmp_path)
+    assert begun == ["slow", "long", "GRPO"]
