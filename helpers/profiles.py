@@ -44,8 +44,8 @@ PROFILES = {
     for profile in (
         Profile(
             "smoke", "every cell and check, on the least data", "scripted", 300,
-            {"00": 5, "01": 18, "02": 17, "03": 33, "04": 40, "05": 42, "06": 31,
-             "07": 41},
+            {"00": 5, "01": 18, "02": 17, "03": 33, "04": 40, "05": 30, "06": 31,
+             "07": 35},
         ),
         Profile(
             "laptop", "real curves on two cores, no key", "scripted", 3600,

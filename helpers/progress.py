@@ -20,6 +20,10 @@ from helpers.reporting.index import counts
 class Estimates:
     """Expected seconds of a notebook: measured here by earlier runs, or as usual.
 
+    Usual times are stretched by the pace of what has run since: the seconds that it
+    took over those that are usual, a minute added to both so that a notebook of a few
+    seconds does not decide.
+
     Args:
         profile: the profile of this run, with the usual times.
         path: JSON file, seconds by notebook by profile.
@@ -31,6 +35,7 @@ class Estimates:
             self.seconds = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):  # none yet, or torn: estimates start over
             self.seconds = {}
+        self._took = self._usual = 60.0
 
     def text(self, notebooks: list[Notebook]) -> str:
         """'0:12 (measured before)' for the notebooks together."""
@@ -40,16 +45,21 @@ class Estimates:
             if notebook.name in here:
                 total += here[notebook.name]
             elif notebook.number in usual:
-                total, new = total + usual[notebook.number], new + 1
+                pace = self._took / self._usual
+                total, new = total + usual[notebook.number] * pace, new + 1
             else:
                 return f"no estimate (profile {self.profile.name} was never timed)"
         if not new:
             return f"{clock(total)} (measured before)"
         part = "partly measured before, " if new < len(notebooks) else ""
-        return f"about {clock(total)} ({part}usual on two cores)"
+        pace = ", at this pace" if self._usual > 60.0 else ""
+        return f"about {clock(total)} ({part}usual on two cores{pace})"
 
     def record(self, notebook: Notebook, seconds: float) -> None:
         """Keep the time of a notebook that ran to its end."""
+        if notebook.number in self.profile.usual:
+            self._took += seconds
+            self._usual += self.profile.usual[notebook.number]
         self.seconds.setdefault(self.profile.name, {})[notebook.name] = round(
             seconds, 1
         )
