@@ -1,7 +1,13 @@
 """Fixtures that several test files share."""
 
+import signal
+
 import nbformat
 import pytest
+
+# A suite started in the background inherits an ignored Ctrl-C, and so would the
+# programs that tests start and interrupt: they would run for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PARAMETERS = 'PROFILE = "smoke"  # dial\nSEED = 0  # seed\nOUT_DIR = ""  # folder\n'
 
