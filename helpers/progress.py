@@ -20,9 +20,9 @@ from helpers.reporting.index import counts
 class Estimates:
     """Expected seconds of a notebook: measured here by earlier runs, or as usual.
 
-    Usual times are stretched by the pace of what has run since: the seconds that it
-    took over those that are usual, a minute added to both so that a notebook of a few
-    seconds does not decide.
+    Usual times are stretched by the pace of what has run since for the first time here
+    (later runs find their training done): the seconds that it took over those that are
+    usual, a minute added to both so that a notebook of a few seconds does not decide.
 
     Args:
         profile: the profile of this run, with the usual times.
@@ -57,12 +57,11 @@ class Estimates:
 
     def record(self, notebook: Notebook, seconds: float) -> None:
         """Keep the time of a notebook that ran to its end."""
-        if notebook.number in self.profile.usual:
+        here, usual = self.seconds.setdefault(self.profile.name, {}), self.profile.usual
+        if notebook.name not in here and notebook.number in usual:
             self._took += seconds
-            self._usual += self.profile.usual[notebook.number]
-        self.seconds.setdefault(self.profile.name, {})[notebook.name] = round(
-            seconds, 1
-        )
+            self._usual += usual[notebook.number]
+        here[notebook.name] = round(seconds, 1)
         write_atomically(self.path, json.dumps(self.seconds, indent=2) + "\n")
 
 

@@ -293,9 +293,7 @@ def test_a_log_is_short(finished):
     left = re.search(
         r"; left about 0:(\d\d) \(usual on two cores, at this pace\)$", lines[1]
     )
-    assert left and 0 < int(left[1]) < 30, (
-        "a notebook of a moment makes the rest shorter"
-    )
+    assert left and 19 <= int(left[1]) < 30, "(60 + a moment) / (60 + 33) of 0:30"
     assert lines[4] == "artifacts: 2 made, 0 missing, 0 earlier, 0 not run, 1 not built"
     assert lines[5] == "  not built, by notebook: 06: 1"
     assert lines[6] == "index: out/INDEX.md"
@@ -453,5 +451,7 @@ def test_estimates_say_where_they_come_from(tmp_path):
     laptop.record(a, 70.0)  # twice the usual 35: (60 + 70) / (60 + 35) of 13:20
     assert laptop.text([b]) == "about 18:15 (usual on two cores, at this pace)"
     assert laptop.text([a]) == "1:10 (measured before)"
+    laptop.record(a, 1.0)  # not the first time: its training was there
+    assert laptop.text([b]) == "about 18:15 (usual on two cores, at this pace)"
     assert "never timed" in progress.Estimates(get("gpu"), path).text([a])
     assert progress.clock(3725) == "1:02:05"
