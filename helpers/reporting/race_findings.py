@@ -26,11 +26,12 @@ QUESTIONS = (
     ("MAPO + verbal", "MAPO", "Does RAPO's verbal term help MAPO?"),
     ("MAPO", "supervised", "Does reward beat a good teacher (MAPO)?"),
     ("RAPO", "supervised", "Does reward beat a good teacher (RAPO)?"),
-    ("GRPO, think", "GRPO", "Does thinking help GRPO?"),
-    ("PPO, think", "PPO", "Does thinking help PPO?"),
-    ("MAPO, think", "MAPO", "Does thinking help MAPO?"),
-    ("RAPO, think", "RAPO", "Does thinking help RAPO?"),
-)
+    *(
+        (f"{name}, think", name, f"Does thinking help {name}?")
+        for name in ("GRPO", "PPO", "MAPO", "RAPO", "turn-only", "batch-only",
+                     "MAPO + verbal", "comparative_po")
+    ),
+)  # fmt: skip
 WANTED = [(more, less) for more, less, _ in QUESTIONS]
 SCALE = (
     "How large any of this is for a real model and real people: the policy is tiny, "
